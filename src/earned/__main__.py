@@ -1,0 +1,5 @@
+"""`python -m earned` is `earned`."""
+
+from earned.cli.main import main
+
+main()

@@ -1,0 +1,301 @@
+"""The library: `train`, `evaluate_model`, `pretrain_model`; the only place where parts are wired together."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from earned.algorithms.named import Algorithm, resolve
+from earned.errors import RecipeError, RecordError
+from earned.evaluation.evaluate import evaluate
+from earned.observer import Listener, RunObserver, Silence
+from earned.optimization.allocator import keep_freed_memory
+from earned.optimization.optimizer import Optimizer
+from earned.optimization.precision import dtype_of, resolve_precision
+from earned.policy.load import Policy, load_policy, save_policy
+from earned.policy.logprobs import require_plain_head
+from earned.policy.prompts import render_all
+from earned.policy.tiny import untrained_policy
+from earned.problems.problem_set import ProblemSet, step_problems
+from earned.problems.sources import load_problems
+from earned.problems.sums import SumsOptions
+from earned.recipe import PretrainRecipe, Problems, Recipe, RewardPart, Rewards, load, to_toml, validate
+from earned.records.environment import write_environment
+from earned.records.reader import RunReader
+from earned.records.run_folder import create_run_folder, run_database
+from earned.records.writer import RecordWriter
+from earned.rewards.compose import Rewarder, require_scored
+from earned.rollouts.collect import ScoreAttempts
+from earned.rollouts.engine import Draw, SamplingSettings
+from earned.rollouts.torch_engine import TorchEngine
+from earned.training.checkpoints import Progress, checkpoints, load_progress
+from earned.training.loop import Training
+from earned.training.loop import train as run_loop
+from earned.training.pretrain import pretrain
+from earned.training.reference import Reference
+from earned.training.update import Updater, UpdateSettings
+from earned.vocabulary import Attempt, EvaluationResult, Score, Split
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainResult:
+    """What a run achieved on the held-out problems; the accuracies are None where there are none."""
+
+    run: Path
+    before: EvaluationResult | None
+    after: EvaluationResult | None
+    seconds: float
+    finished: bool
+    """False when the run was asked to stop early and can be resumed."""
+    weights_changed: bool
+    model: Path | None
+    """The newest checkpoint, an ordinary model folder."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunOptions:
+    """Where a run goes and what becomes of one that is there already."""
+
+    runs: Path = Path("runs")
+    name: str | None = None
+    """None gives a new name made of the recipe's and the time."""
+    recipe_name: str = "run"
+    overwrite: bool = False
+
+
+def train(
+    recipe: Recipe,
+    options: RunOptions | None = None,
+    *,
+    listener: Listener | None = None,
+    stop_requested: Callable[[], bool] = lambda: False,
+) -> TrainResult:
+    """Train a model by reinforcement learning into a new run folder.
+
+    Raises:
+        RecipeError: something in the recipe, the problems or the model cannot work; nothing was written.
+        RecordError: the run folder exists already or cannot be written.
+        VerifierError: too many completions of a step could not be scored.
+        EngineError: the gradient stayed non-finite.
+    """
+    options = options or RunOptions()
+    assembled = _assemble(recipe, recipe.model)
+    folder = create_run_folder(options.runs, options.name, options.recipe_name, overwrite=options.overwrite)
+    (folder / "recipe.toml").write_text(to_toml(assembled.recipe), encoding="utf-8")
+    write_environment(folder)
+    writer = RecordWriter(run_database(folder))
+    writer.problems([*assembled.problems.train, *assembled.problems.validation, *assembled.problems.held_out])
+    return _run(assembled, folder, writer, Progress(), listener or Silence(), stop_requested)
+
+
+def resume(
+    folder: Path,
+    expected: Recipe | None = None,
+    *,
+    listener: Listener | None = None,
+    stop_requested: Callable[[], bool] = lambda: False,
+) -> TrainResult:
+    """Go on with a run from its newest checkpoint, as if it had never stopped.
+
+    Raises what `train` raises, RecordError when the folder holds no run, and RecipeError when the run was started
+    with another recipe than `expected`.
+    """
+    if not run_database(folder).is_file():
+        raise RecordError(f"{folder}: there is no run here to resume")
+    recipe = load(Recipe, folder / "recipe.toml", environment={})
+    _require_same(recipe, expected or recipe)
+    saved = checkpoints(folder / "checkpoints")
+    assembled = _assemble(recipe, str(saved[-1]) if saved else recipe.model)
+    progress = load_progress(saved[-1], assembled.optimizer) if saved else Progress()
+    writer = RecordWriter(run_database(folder), resume=True)
+    writer.truncate_after(progress.step if saved else -1)
+    return _run(assembled, folder, writer, progress, listener or Silence(), stop_requested)
+
+
+def evaluate_model(
+    model: str, problems: Problems, settings: SamplingSettings, *, check: str = "number", seed: int = 0
+) -> EvaluationResult:
+    """Return the accuracy of a model on the held-out problems of a source, without a run folder."""
+    keep_freed_memory()
+    policy = load_policy(model)
+    require_plain_head(policy.model)
+    prompts = render_all(policy, load_problems(problems, seed).held_out, settings.max_new_tokens)
+    if not prompts:
+        raise RecipeError("problems.held_out: 0 problems, so there is nothing to evaluate")
+    engine = TorchEngine(policy, batch_size=1024)
+    stamp = Draw(seed=seed, step=0, purpose=Split.HELD_OUT.value)
+    return evaluate(engine, prompts, _answers_scorer(check), settings, stamp).result
+
+
+def pretrain_model(recipe: PretrainRecipe, output: Path, report: Callable[[int, float], None]) -> Path:
+    """Train a small model from nothing and save it, weights in bfloat16, as an ordinary model folder.
+
+    Raises:
+        RecipeError: the data options are wrong.
+        RecordError: the output folder exists or cannot be written.
+    """
+    import torch
+
+    options = validate(SumsOptions, recipe.data.options, "data.options")
+    if output.exists():
+        raise RecordError(f"{output}: exists already; choose another folder for the model")
+    keep_freed_memory()
+    policy = untrained_policy(recipe.model, recipe.seed)
+    pretrain(policy, recipe, options, report)
+    policy.model.to(torch.bfloat16)
+    try:
+        output.mkdir(parents=True)
+        save_policy(policy, output)
+    except OSError as error:
+        raise RecordError(f"{output}: the model cannot be written: {error.strerror or error}") from error
+    return output
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Assembled:
+    """Everything a run needs that does not touch the disk."""
+
+    recipe: Recipe
+    problems: ProblemSet
+    policy: Policy
+    algorithm: Algorithm
+    optimizer: Optimizer
+    score: ScoreAttempts
+
+
+def _assemble(recipe: Recipe, model: str) -> _Assembled:
+    """Check everything the recipe names before anything is written."""
+    keep_freed_memory()
+    algorithm = resolve(recipe.algorithm.name, **recipe.algorithm.model_dump(exclude={"name", "updates_per_batch"}))
+    _require_siblings(recipe, algorithm)
+    rewarder = Rewarder.from_recipe(recipe.rewards)
+    problems = load_problems(recipe.problems, recipe.seed)
+    policy = load_policy(model)
+    require_plain_head(policy.model)
+    parameters = policy.parameters()
+    precision = resolve_precision(
+        recipe.optim.precision, policy.device, sum(value.numel() for value in parameters.values())
+    )
+    optim = recipe.optim.model_copy(update={"precision": precision})
+
+    def score(attempts: Mapping[str, Attempt]) -> dict[str, Score]:
+        scores = rewarder.score_all(attempts)
+        require_scored(scores, recipe.rewards.max_unscored_share)
+        return scores
+
+    return _Assembled(
+        recipe=recipe.model_copy(update={"optim": optim}),
+        problems=problems,
+        policy=policy,
+        algorithm=algorithm,
+        optimizer=Optimizer(parameters, optim),
+        score=score,
+    )
+
+
+def _run(
+    parts: _Assembled,
+    folder: Path,
+    writer: RecordWriter,
+    progress: Progress,
+    listener: Listener,
+    stop_requested: Callable[[], bool],
+) -> TrainResult:
+    recipe, policy = parts.recipe, parts.policy
+    started = time.perf_counter()
+    limit = recipe.sampling.max_new_tokens
+    prompts = {split: render_all(policy, parts.problems.split(split), limit) for split in Split}
+    prompt_of = {prompt.problem.id: prompt for prompt in prompts[Split.TRAIN]}
+    engine = TorchEngine(policy, batch_size=recipe.sampling.batch_size, precision=dtype_of(recipe.optim.precision))
+    observer = RunObserver(
+        recipe=recipe,
+        folder=folder,
+        policy=policy,
+        optimizer=parts.optimizer,
+        engine=engine,
+        evaluation_prompts={split: prompts[split] for split in (Split.VALIDATION, Split.HELD_OUT)},
+        score_answers=_answers_scorer(recipe.evaluation.check),
+        writer=writer,
+        listener=listener,
+        stop_requested=stop_requested,
+        best=_best_validation(folder),
+    )
+    training = Training(
+        recipe=recipe,
+        algorithm=parts.algorithm,
+        policy=policy,
+        prompts_of=lambda step: tuple(
+            prompt_of[problem.id]
+            for problem in step_problems(parts.problems, recipe.seed, step, recipe.sampling.prompts_per_step)
+        ),
+        engine=engine,
+        score=parts.score,
+        updater=_updater(parts),
+        observer=observer,
+    )
+    with writer:
+        writer.meta("status", "running")
+        try:
+            reached = run_loop(training, progress)
+        except BaseException:
+            writer.meta("status", "failed")
+            raise
+        finished = reached.step >= recipe.steps
+        writer.meta("status", "finished" if finished else "stopped")
+    return _result(folder, observer.weights_changed, finished, time.perf_counter() - started)
+
+
+def _updater(parts: _Assembled) -> Updater:
+    recipe = parts.recipe
+    return Updater(
+        parts.policy,
+        parts.optimizer,
+        parts.algorithm,
+        UpdateSettings(
+            temperature=recipe.sampling.temperature,
+            max_new_tokens=recipe.sampling.max_new_tokens,
+            updates_per_batch=recipe.algorithm.updates_per_batch,
+            tokens_per_micro_batch=recipe.optim.tokens_per_micro_batch,
+            precision=dtype_of(recipe.optim.precision),
+        ),
+        Reference(parts.policy) if parts.algorithm.divergence is not None else None,
+    )
+
+
+def _result(folder: Path, weights_changed: bool, finished: bool, seconds: float) -> TrainResult:
+    evaluations = RunReader(run_database(folder)).evaluations(Split.HELD_OUT)
+    saved = checkpoints(folder / "checkpoints")
+    return TrainResult(
+        run=folder,
+        before=evaluations[0] if evaluations else None,
+        after=evaluations[-1] if evaluations else None,
+        seconds=seconds,
+        finished=finished,
+        weights_changed=weights_changed,
+        model=saved[-1] if saved else None,
+    )
+
+
+def _best_validation(folder: Path) -> EvaluationResult | None:
+    """Return the first of the best evaluations that a resumed run has behind it."""
+    evaluations = RunReader(run_database(folder)).evaluations(Split.VALIDATION)
+    return max(evaluations, key=lambda result: result.mean, default=None)
+
+
+def _require_same(stored: Recipe, expected: Recipe) -> None:
+    # The stored precision is the resolved one.
+    optim = expected.optim.model_copy(update={"precision": stored.optim.precision})
+    if stored != expected.model_copy(update={"optim": optim}):
+        raise RecipeError("--resume: the run was started with another recipe; resume goes on with the same one")
+
+
+def _answers_scorer(check: str) -> ScoreAttempts:
+    return Rewarder.from_recipe(Rewards(accuracy=RewardPart(check=check))).score_all
+
+
+def _require_siblings(recipe: Recipe, algorithm: Algorithm) -> None:
+    if algorithm.group_relative and recipe.sampling.group_size == 1 and "single_sample" not in recipe.rewards.allow:
+        raise RecipeError(
+            f"sampling.group_size: 1, but {recipe.algorithm.name!r} compares the attempts at one problem with each "
+            'other, so nothing would be learned. Use 2 or more (8 is usual), or rewards.allow = ["single_sample"]'
+        )

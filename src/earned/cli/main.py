@@ -1,0 +1,37 @@
+"""The verbs of `earned`, and what becomes of errors."""
+
+import sys
+
+import cyclopts
+from rich.console import Console
+
+from earned import __version__
+from earned.errors import EarnedError
+
+app = cyclopts.App(
+    name="earned",
+    help="Reinforcement learning for reasoning, honest about whether the reward was earned.",
+    version=__version__,
+    help_format="markdown",
+)
+app.command("earned.cli.demo:demo", help="Train the built-in model on chained sums: about two minutes.")
+app.command("earned.cli.train:train", help="Train a model by reinforcement learning, as a recipe says.")
+app.command("earned.cli.evaluate:evaluate", name="eval", help="Measure a model on held-out problems.")
+app.command("earned.cli.pretrain:pretrain", help="Train a small model from nothing by next-token prediction.")
+app.command("earned.cli.runs:app", name="runs", help="Look at recorded runs.")
+
+USAGE_ERROR, INTERRUPTED = 2, 130
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and exit: 0 done, 1 failure or finding, 2 usage or recipe, 75 resumable, 130 Ctrl-C."""
+    console = Console(stderr=True, highlight=False)
+    try:
+        app(arguments, error_console=console, exit_on_error=False, result_action="return_value")
+    except EarnedError as error:
+        console.print(f"[bold red]{type(error).__name__}[/]", str(error), sep="\n", markup=True, soft_wrap=True)
+        sys.exit(error.exit_code)
+    except cyclopts.CycloptsError:
+        sys.exit(USAGE_ERROR)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

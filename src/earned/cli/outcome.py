@@ -1,0 +1,97 @@
+"""What a finished run shows: a table of before and after, completions side by side, or one line of JSON."""
+
+import json
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from earned.evaluation.statistics import detectable_difference
+from earned.records.reader import RunReader
+from earned.records.rows import CompletionRow
+from earned.records.run_folder import run_database
+from earned.vocabulary import EvaluationResult
+
+if TYPE_CHECKING:
+    from earned.api import TrainResult
+
+EXAMPLES = 3
+
+
+def json_line(result: "TrainResult") -> str:
+    """Return the result as one line; accuracies are null where there are no held-out problems."""
+    before, after = result.before, result.after
+    return json.dumps(
+        {
+            "run": str(result.run),
+            "accuracy_before": before and before.mean,
+            "accuracy_after": after and after.mean,
+            "interval_before": before and [before.low, before.high],
+            "interval_after": after and [after.low, after.high],
+            "length_before": before and before.length_mean,
+            "length_after": after and after.length_mean,
+            "seconds": round(result.seconds, 1),
+        }
+    )
+
+
+def show(result: "TrainResult", console: Console) -> None:
+    """Print the table, three problems before and after, and a sentence with its evidence."""
+    before, after = result.before, result.after
+    if before is None or after is None:
+        console.print(f"no held-out problems, so nothing to compare. Run: {result.run}", soft_wrap=True)
+        return
+    console.print(_completions(result))
+    console.print(_table(before, after))
+    console.print(_verdict(before, after), soft_wrap=True)
+    console.print(f"run    {result.run}\nmodel  {result.model}", soft_wrap=True, highlight=False)
+
+
+def _table(before: EvaluationResult, after: EvaluationResult) -> Table:
+    table = Table(title=f"{after.problems} held-out problems, {after.samples} samples each", title_justify="left")
+    table.add_column("")
+    table.add_column(f"before (step {before.step})", justify="right")
+    table.add_column(f"after (step {after.step})", justify="right")
+    for name, cells in (
+        ("accuracy, mean@k", [f"{r.mean:.3f} [{r.low:.3f}, {r.high:.3f}]" for r in (before, after)]),
+        ("greedy", [f"{r.greedy:.3f}" for r in (before, after)]),
+        (f"solved once in {after.samples}", [f"{r.pass_at_k:.3f}" for r in (before, after)]),
+        ("length in tokens", [f"{r.length_mean:.1f}" for r in (before, after)]),
+        ("cut off", [f"{r.truncated_share:.1%}" for r in (before, after)]),
+    ):
+        table.add_row(name, *map(Text, cells))
+    return table
+
+
+def _completions(result: "TrainResult") -> Table:
+    assert result.before and result.after
+    reader = RunReader(run_database(result.run))
+    prompts = {problem.id: problem.prompt for problem in reader.problems()}
+    table = Table(title="the same problems, the same random numbers", title_justify="left")
+    for column in ("problem", "before", "after"):
+        table.add_column(column, overflow="fold")
+    first, last = (
+        {row.problem_id: row for row in reader.completions(step=step, phase="watched") if row.attempt == 0}
+        for step in (result.before.step, result.after.step)
+    )
+    for problem_id in list(first)[:EXAMPLES]:
+        table.add_row(Text(prompts[problem_id]), _marked(first[problem_id]), _marked(last[problem_id]))
+    return table
+
+
+def _marked(row: CompletionRow) -> Text:
+    return Text(f"{row.text} {'right' if row.reward == 1 else 'wrong'}", style="green" if row.reward == 1 else "red")
+
+
+def _verdict(before: EvaluationResult, after: EvaluationResult) -> str:
+    gain = after.mean - before.mean
+    times = after.length_mean / max(1e-9, before.length_mean)
+    if after.low > before.high:
+        what = f"Held-out accuracy rose by {gain:.2f}, the intervals are apart"
+    elif after.high < before.low:
+        what = f"Held-out accuracy fell by {-gain:.2f}, the intervals are apart"
+    else:
+        what = f"Held-out accuracy changed by {gain:+.2f}, which is within the intervals: no change shown"
+    seen = detectable_difference(after.problems)
+    return f"{what}. Length x{times:.1f}. (n = {after.problems} can see a difference of {seen:.2f}.)"

@@ -1,0 +1,79 @@
+"""How far the policy moved in an update, and how far the sampler was from the trainer: sums over micro-batches."""
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenShift:
+    """Per-token numbers of one micro-batch, all [B, T] and without gradient; only trained positions are read."""
+
+    trained_BT: Tensor
+    policy_BT: Tensor
+    old_BT: Tensor
+    sampler_BT: Tensor
+    entropy_BT: Tensor
+    clipped_BT: Tensor
+    correction_BT: Tensor
+    """Importance weights of the trainer over the sampler, cut at the cap where there is one."""
+    divergence_BT: Tensor | None
+    """Estimated nats from the reference, None without one."""
+
+
+@dataclass
+class ShiftSums:
+    """Adds up micro-batches; `metrics` divides once."""
+
+    loss: float = 0.0
+    tokens: int = 0
+    sums: dict[str, float] = field(default_factory=dict)
+    ratio_deviation_max: float = 0.0
+    difference_max: float = 0.0
+
+    def add(self, loss: float, shift: TokenShift, cap: float | None) -> None:
+        """Add one micro-batch; `cap` is the bound of the sampler correction, None when it is only measured."""
+        trained_BT = shift.trained_BT
+        log_ratio_N = (shift.policy_BT - shift.old_BT)[trained_BT].double()
+        difference_N = (shift.old_BT - shift.sampler_BT)[trained_BT].abs().double()
+        weight_N = shift.correction_BT[trained_BT].double()
+        self.loss += loss
+        self.tokens += len(log_ratio_N)
+        self.ratio_deviation_max = _largest(self.ratio_deviation_max, torch.expm1(log_ratio_N).abs())
+        self.difference_max = _largest(self.difference_max, difference_N)
+        self._add("entropy", shift.entropy_BT[trained_BT].double())
+        self._add("clipped", shift.clipped_BT[trained_BT].double())
+        self._add("approx_kl", torch.expm1(log_ratio_N) - log_ratio_N)
+        self._add("difference", difference_N)
+        self._add("weight", weight_N)
+        self._add("weight_square", weight_N.square())
+        self._add("capped", (weight_N >= (cap or math.inf)).double())
+        if shift.divergence_BT is not None:
+            self._add("divergence", shift.divergence_BT[trained_BT].double())
+
+    def metrics(self) -> dict[str, float]:
+        """Return the declared metrics of one update; means are over trained tokens."""
+        mean = {name: total / max(1, self.tokens) for name, total in self.sums.items()}
+        values = {
+            "update/loss": self.loss,
+            "update/entropy_nats": mean["entropy"],
+            "update/clipped_share": mean["clipped"],
+            "update/approx_kl_nats": mean["approx_kl"],
+            "update/ratio_deviation_max": self.ratio_deviation_max,
+            "sampler/logprob_difference_mean": mean["difference"],
+            "sampler/logprob_difference_max": self.difference_max,
+            "sampler/effective_sample_share": mean["weight"] ** 2 / mean["weight_square"],
+            "sampler/capped_share": mean["capped"],
+        }
+        if "divergence" in mean:
+            values["divergence/reference_nats"] = mean["divergence"]
+        return values
+
+    def _add(self, name: str, values_N: Tensor) -> None:
+        self.sums[name] = self.sums.get(name, 0.0) + float(values_N.sum())
+
+
+def _largest(so_far: float, values_N: Tensor) -> float:
+    return max(so_far, float(values_N.max())) if len(values_N) else so_far

@@ -1,0 +1,94 @@
+"""Accuracy with its uncertainty; the problem is the unit, because samples of one problem are not independent."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+_Z = NormalDist().inv_cdf(0.975)
+"""Standard deviations of a two-sided 95 % interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean and its 95 % confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """Return the chance that at least one of k completions is right, unbiased, from n samples of which c were right.
+
+    1 - C(n-c, k) / C(n, k); Chen et al. 2021, "Evaluating Large Language Models Trained on Code", equation 1.
+
+    Raises:
+        ValueError: unless 0 <= c <= n and 1 <= k <= n; k samples cannot be drawn from fewer.
+
+    >>> round(pass_at_k(n=10, c=3, k=5), 6)
+    0.916667
+    """
+    if not (0 <= c <= n and 1 <= k <= n):
+        raise ValueError(f"pass@k needs 0 <= c <= n and 1 <= k <= n, not n={n}, c={c}, k={k}")
+    return 1 - math.comb(n - c, k) / math.comb(n, k)
+
+
+def clustered_interval(values_per_problem: Sequence[float], samples: int) -> Interval:
+    """Return the mean over problems and its 95 % interval.
+
+    Args:
+        values_per_problem: [P], each problem's mean over its samples.
+        samples: samples a problem, k of mean@k.
+
+    For values in [0, 1] it is Wilson's interval (1927) at the effective sample size p(1-p) / (s^2 / P), with s^2 the
+    variance of the problems' means, kept within [1, P * samples]: the design effect of cluster sampling (Kish 1965).
+    When all problems have the same mean the variance says nothing and the effective size is P, so all right or all
+    wrong still has a width. Any value outside [0, 1] gives the normal interval mean +- 1.96 s / sqrt(P), of width 0
+    when all are equal.
+
+    Raises:
+        ValueError: without problems, or for a value that is not finite.
+
+    >>> round(clustered_interval([1.0, 1.0, 1.0, 1.0], samples=4).low, 3)
+    0.51
+    """
+    values_P = np.asarray(values_per_problem, dtype=np.float64)
+    problems = len(values_P)
+    if problems == 0 or not np.isfinite(values_P).all():
+        raise ValueError("an interval needs at least one problem, and only finite values")
+    mean = float(values_P.mean())
+    equal = bool((values_P == values_P[0]).all())
+    squared_error = 0.0 if equal else float(values_P.var(ddof=1)) / problems
+    if values_P.min() < 0 or values_P.max() > 1:
+        half = _Z * math.sqrt(squared_error)
+        return Interval(mean, mean - half, mean + half)
+    effective = problems if equal else mean * (1 - mean) / squared_error
+    return wilson_interval(mean, min(max(effective, 1), problems * samples))
+
+
+def wilson_interval(share: float, size: float) -> Interval:
+    """Return the 95 % interval of a share seen in `size` independent trials (Wilson 1927).
+
+    >>> interval = wilson_interval(0.5, 100)
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.404, 0.596)
+    """
+    shrink = 1 + _Z**2 / size
+    centre = (share + _Z**2 / (2 * size)) / shrink
+    half = _Z / shrink * math.sqrt(share * (1 - share) / size + _Z**2 / (4 * size**2))
+    return Interval(share, max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half)))
+
+
+def detectable_difference(problems: int, power: float = 0.8) -> float:
+    """Return the smallest difference between two accuracies, each of so many problems, that is seen with that power.
+
+    (z_.975 + z_power) * sqrt(2 p(1-p) / P) at the worst case p = .5: a two-sided test at 5 %, one sample a problem,
+    different problems in the two evaluations. The same problems in both, or more samples, see smaller ones.
+
+    >>> round(detectable_difference(256), 3), round(detectable_difference(64), 3)
+    (0.124, 0.248)
+    """
+    return (_Z + NormalDist().inv_cdf(power)) * math.sqrt(0.5 / problems)

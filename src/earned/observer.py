@@ -1,0 +1,159 @@
+"""Wires what a run reports: evaluation, records, checkpoints and the listener on the screen."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from earned.diagnostics.groups import no_signal_advice
+from earned.diagnostics.step_metrics import rollout_metrics
+from earned.evaluation.evaluate import Evaluated, evaluate
+from earned.optimization.optimizer import Optimizer
+from earned.policy.load import Policy
+from earned.recipe import EveryN, Recipe
+from earned.records.rows import StepRow, StepSeconds
+from earned.records.writer import RecordWriter
+from earned.rollouts.collect import ScoreAttempts
+from earned.rollouts.engine import Draw, Engine, SamplingSettings
+from earned.training.checkpoints import Progress, save_checkpoint
+from earned.training.loop import StepOutcome, due
+from earned.vocabulary import EvaluationResult, Prompt, Split
+
+
+class Listener(Protocol):
+    """Shows a run to a person while it goes on."""
+
+    def evaluated(self, result: EvaluationResult) -> None:
+        """Take the accuracy of one split at one step."""
+        ...
+
+    def stepped(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Take the metrics of a finished step."""
+        ...
+
+    def said(self, text: str) -> None:
+        """Take a sentence that matters: an event, a warning."""
+        ...
+
+
+class Silence:
+    """The listener of a run that nobody watches."""
+
+    def evaluated(self, result: EvaluationResult) -> None:
+        """Ignore it."""
+
+    def stepped(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Ignore it."""
+
+    def said(self, text: str) -> None:
+        """Ignore it."""
+
+
+@dataclass(kw_only=True)
+class RunObserver:
+    """Implements `training.loop.Observer` for one run."""
+
+    recipe: Recipe
+    folder: Path
+    policy: Policy
+    optimizer: Optimizer
+    engine: Engine
+    evaluation_prompts: Mapping[Split, tuple[Prompt, ...]]
+    score_answers: ScoreAttempts
+    """Accuracy: right answers and nothing else, whatever the run rewards."""
+    writer: RecordWriter
+    listener: Listener
+    stop_requested: Callable[[], bool]
+    best: EvaluationResult | None = None
+    """The best evaluation on the validation problems so far; chooses the checkpoint that is never pruned."""
+    weights_changed: bool = False
+
+    def evaluate(self, step: int) -> None:
+        """Sample the frozen problems, record the completions and the accuracies, and remember a new best."""
+        for split, prompts in self.evaluation_prompts.items():
+            if not prompts:
+                continue
+            found = self._evaluated(prompts, step, split.value)
+            self.writer.rollouts(step, split.value, found.groups, None, (), False)
+            self.writer.evaluation(found.result)
+            self.listener.evaluated(found.result)
+            better = self.best is None or found.result.mean > self.best.mean
+            if split is Split.VALIDATION and better:
+                self.best = found.result
+        watched = self.evaluation_prompts[Split.HELD_OUT][: self.recipe.evaluation.watched]
+        if watched:
+            found = self._evaluated(watched, step, "watched")
+            self.writer.rollouts(step, "watched", found.groups, None, (), True)
+
+    def record(self, outcome: StepOutcome) -> None:
+        """Queue everything about a step for the record."""
+        start = time.perf_counter()
+        step, groups = outcome.progress.step, outcome.groups
+        details = outcome.report.details
+        self.writer.rollouts(step, "train", groups, outcome.advantages, details, self._keeps_tokens(step))
+        metrics = rollout_metrics(groups, outcome.advantages) | outcome.report.metrics | self._throughput(outcome)
+        self._note_events(outcome, metrics)
+        metrics["time/record_seconds"] = time.perf_counter() - start
+        seconds = StepSeconds(**outcome.seconds, record=metrics["time/record_seconds"])
+        self.writer.step(StepRow(step=step, policy_version=outcome.progress.policy_version, seconds=seconds), metrics)
+        self.listener.stepped(step, metrics)
+
+    def checkpoint_due(self, step: int) -> bool:
+        """Return whether to save now: by the recipe, at the last step, for a new best, or before stopping."""
+        new_best = self.best is not None and self.best.step == step
+        return due(step, self.recipe.checkpoint.every, self.recipe.steps) or new_best or self.stop_requested()
+
+    def save(self, progress: Progress) -> None:
+        """Save, once the records of everything up to here are on disk."""
+        start = time.perf_counter()
+        self.writer.flush()
+        save_checkpoint(
+            self.folder / "checkpoints",
+            self.policy,
+            self.optimizer,
+            progress,
+            keep_last=self.recipe.checkpoint.keep_last,
+            keep_step=self.best.step if self.best else None,
+        )
+        self.writer.metric(progress.step, "time/checkpoint_seconds", time.perf_counter() - start)
+
+    def _evaluated(self, prompts: tuple[Prompt, ...], step: int, phase: str) -> Evaluated:
+        """Evaluate; the watched problems are drawn with the same random numbers at every step."""
+        settings = SamplingSettings(
+            group_size=self.recipe.evaluation.samples,
+            temperature=self.recipe.evaluation.temperature,
+            max_new_tokens=self.recipe.sampling.max_new_tokens,
+        )
+        stamp = Draw(seed=self.recipe.seed, step=step, purpose=phase)
+        return evaluate(self.engine, prompts, self.score_answers, settings, stamp, fixed=phase == "watched")
+
+    def _keeps_tokens(self, step: int) -> bool:
+        tokens = self.recipe.records.tokens
+        return step % tokens.every == 0 if isinstance(tokens, EveryN) else tokens == "all"
+
+    def _throughput(self, outcome: StepOutcome) -> dict[str, float]:
+        tokens = sum(len(r.completion.token_ids) for group in outcome.groups for r in group.rollouts)
+        timed = {f"time/{part}_seconds": outcome.seconds.get(part, 0.0) for part in ("sample", "score", "update")}
+        return timed | {
+            "time/evaluate_seconds": outcome.seconds.get("evaluate", 0.0),
+            "time/step_seconds": outcome.seconds["total"],
+            "throughput/sampled_tokens_per_second": tokens / max(1e-9, outcome.seconds["sample"]),
+            "records/queue_waits": float(self.writer.queue_waits),
+        }
+
+    def _note_events(self, outcome: StepOutcome, metrics: Mapping[str, float]) -> None:
+        step, empty = outcome.progress.step, outcome.progress.empty_steps
+        if empty and empty % self.recipe.max_empty_steps == 0:
+            advice = no_signal_advice(outcome.groups, metrics["completions/truncated_share"], empty)
+            self._event(step, "no_signal", advice)
+        if metrics.get("update/skipped", 0.0) > 0:
+            self._event(step, "update_skipped", "the gradient was not finite, so the update was skipped")
+        changed = metrics.get("update/weights_changed_share")
+        if changed == 0.0 and outcome.report.updates:
+            self._event(step, "weights_unchanged", "the update changed no weight; see optim.learning_rate")
+        self.weights_changed = self.weights_changed or bool(changed)
+
+    def _event(self, step: int, kind: str, text: str) -> None:
+        self.writer.event(step, kind, text, {})
+        self.listener.said(f"step {step}: {text}")

@@ -1,0 +1,1 @@
+"""The optimiser, its schedule, the precision of the arithmetic, and the allocator."""

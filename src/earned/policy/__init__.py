@@ -1,0 +1,1 @@
+"""Models, tokenisers, prompts and log-probabilities; the only room that imports transformers."""

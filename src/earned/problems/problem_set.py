@@ -1,0 +1,38 @@
+"""The problems of a run by split, and the order in which they are trained."""
+
+from dataclasses import dataclass
+
+from earned.randomness import generator
+from earned.vocabulary import Problem, Split
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProblemSet:
+    """The frozen problems of a run; ids are unique over all splits."""
+
+    train: tuple[Problem, ...]
+    validation: tuple[Problem, ...]
+    held_out: tuple[Problem, ...]
+
+    def __post_init__(self) -> None:
+        problems = self.train + self.validation + self.held_out
+        assert len({problem.id for problem in problems}) == len(problems), "a problem occurs twice"
+        for split in Split:
+            assert all(problem.split is split for problem in self.split(split)), f"a problem is no {split} problem"
+
+    def split(self, split: Split) -> tuple[Problem, ...]:
+        """Return the problems of one split."""
+        return {Split.TRAIN: self.train, Split.VALIDATION: self.validation, Split.HELD_OUT: self.held_out}[split]
+
+
+def step_problems(problems: ProblemSet, seed: int, step: int, count: int) -> tuple[Problem, ...]:
+    """Return the `count` training problems of step `step`, which counts from 1.
+
+    Every epoch is a fresh permutation cut into `len(train) // count` steps; the remainder of it is dropped. So a
+    problem comes at most once an epoch, never twice in a step, and a resumed run needs no state to go on.
+    """
+    assert step >= 1, "steps count from 1"
+    assert 1 <= count <= len(problems.train), "a step cannot hold more problems than there are"
+    epoch, place = divmod(step - 1, len(problems.train) // count)
+    order = generator(seed, epoch, "problem order").permutation(len(problems.train))
+    return tuple(problems.train[index] for index in order[place * count : (place + 1) * count])

@@ -1,0 +1,92 @@
+"""Which split a problem belongs to: decided by a hash of the problem itself, never by seed, order or file.
+
+So a problem cannot be trained on in one run and reported on in another, and text that differs only in spaces, letter
+case or compatible Unicode forms is the same problem.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+
+from earned.errors import RecipeError
+from earned.problems.problem_set import ProblemSet
+from earned.vocabulary import Problem, Split
+
+TRAIN_SHARE = 0.8
+VALIDATION_SHARE = 0.1
+"""Of all problems; what is left is held out."""
+
+PATIENCE = 20
+"""A source that repeats itself is spent after this many draws for every problem found, none of them new: where N
+problems are equally likely, one not yet seen would be missed with probability exp(-20)."""
+
+
+def problem_hash(prompt: str, gold: str | None) -> str:
+    """Return 32 hex digits, equal for two problems exactly when they count as the same one.
+
+    >>> problem_hash("What is  2+2?", "4") == problem_hash("what is 2+2? ", "4")
+    True
+    """
+    # A normalised text holds no line break, so one can part the two without ambiguity.
+    text = "\n".join(_normalised(part) for part in (prompt, gold) if part is not None)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def split_of(prompt: str, gold: str | None) -> float:
+    """Return the place of a problem in [0, 1), uniform over problems: below .8 train, below .9 validation."""
+    return int(problem_hash(prompt, gold)[:13], 16) / 16**13
+
+
+def make_problem(prompt: str, gold: str | None, source: str, columns: Mapping[str, object] | None = None) -> Problem:
+    """Return the problem with the id and the split that its text gives it."""
+    place = split_of(prompt, gold)
+    if place < TRAIN_SHARE:
+        split = Split.TRAIN
+    elif place < TRAIN_SHARE + VALIDATION_SHARE:
+        split = Split.VALIDATION
+    else:
+        split = Split.HELD_OUT
+    name = f"{source}-{problem_hash(prompt, gold)[:12]}"
+    return Problem(id=name, prompt=prompt, gold=gold, source=source, split=split, columns=columns or {})
+
+
+def choose_splits(problems: Iterable[Problem], train: int, validation: int, held_out: int) -> ProblemSet:
+    """Return the first so many different problems of each split.
+
+    Draws until every split has its count, so the source may be endless; a problem drawn again is dropped.
+
+    Raises:
+        RecipeError: when the source ends, or only repeats itself, before every split is full.
+    """
+    wanted = {Split.TRAIN: train, Split.VALIDATION: validation, Split.HELD_OUT: held_out}
+    chosen: dict[Split, list[Problem]] = {split: [] for split in Split}
+    seen: set[str] = set()
+    repeats = 0
+    for problem in problems:
+        repeats = repeats + 1 if problem.id in seen else 0
+        if repeats > PATIENCE * len(seen):
+            break
+        if problem.id not in seen and len(chosen[problem.split]) < wanted[problem.split]:
+            chosen[problem.split].append(problem)
+        seen.add(problem.id)
+        if all(len(chosen[split]) == wanted[split] for split in Split):
+            break
+    _require(chosen, wanted, len(seen))
+    return ProblemSet(**{split.value: tuple(chosen[split]) for split in Split})
+
+
+def _require(chosen: Mapping[Split, list[Problem]], wanted: Mapping[Split, int], different: int) -> None:
+    short = [split for split in Split if len(chosen[split]) < wanted[split]]
+    if not short:
+        return
+    counts = ", ".join(f"{len(chosen[split])} of {wanted[split]} {split.value}" for split in Split)
+    keys = " and ".join(f"problems.{split.value}" for split in short)
+    raise RecipeError(
+        f"{keys}: the source has too few problems: found {counts} among {different} different ones. "
+        "Ask for fewer, or widen the source (problems.options)"
+    )
+
+
+def _normalised(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())

@@ -1,0 +1,64 @@
+"""Where a run keeps its record, recipe, environment and checkpoints."""
+
+import shutil
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+
+from earned.errors import RecordError
+
+
+def run_database(folder: Path) -> Path:
+    """Return the path of the run's record inside its folder."""
+    return folder / "run.sqlite"
+
+
+def create_run_folder(root: Path, name: str | None, recipe_name: str, *, overwrite: bool) -> Path:
+    """Return a new, empty folder `root/name`, or `root/RECIPE-YYYYmmdd-HHMMSS` when no name is given.
+
+    Raises RecordError when the name is taken by a folder with something in it and `overwrite` is not set, when what
+    would be overwritten is not a run, and when the folder cannot be made.
+    """
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        if name is None:
+            return _create_first_free(root, _automatic_names(recipe_name))
+        if name in ("", "..") or Path(name).name != name:
+            raise RecordError(f"run name {name!r}: give a plain name; the folder of all runs is {root}")
+        folder = root / name
+        _clear(folder, overwrite)
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{root}: a run folder cannot be made here: {error.strerror or error}") from error
+    return folder
+
+
+def _automatic_names(recipe_name: str) -> Iterator[str]:
+    name = f"{recipe_name}-{datetime.now():%Y%m%d-%H%M%S}"
+    yield name
+    for number in count(2):
+        yield f"{name}-{number}"
+
+
+def _create_first_free(root: Path, names: Iterator[str]) -> Path:
+    """Try rather than look first, so that two runs started in the same second get two folders."""
+    for name in names:
+        try:
+            (root / name).mkdir()
+        except FileExistsError:
+            continue
+        return root / name
+    raise AssertionError("names never end")
+
+
+def _clear(folder: Path, overwrite: bool) -> None:
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    if not overwrite:
+        raise RecordError(
+            f"{folder}: this run exists already; --resume continues it, --overwrite deletes it and starts again"
+        )
+    if not run_database(folder).is_file():
+        raise RecordError(f"{folder}: --overwrite deletes only runs, and there is no run.sqlite in this folder")
+    shutil.rmtree(folder)

@@ -1,0 +1,53 @@
+"""`number`: the answer is the same decimal number as the gold answer, compared exactly."""
+
+import re
+from decimal import Decimal
+
+from earned.rewards.answer import extract_answer, trim
+from earned.rewards.verdict import BuiltInCheck, Verdict
+from earned.vocabulary import Attempt
+
+MAX_DIGITS = 100
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,3}(?:,[0-9]{3})++|[0-9]++)(?:\.[0-9]++)?+")
+
+
+def parse_number(text: str) -> Decimal | None:
+    r"""Return the exact value of a plain decimal number, or None for anything else.
+
+    A number is an optional sign, digits 0-9 with or without commas before every third, and an optional decimal
+    fraction; at most 100 digits. No exponent, fraction, percentage, infinity, NaN, or digits of other scripts.
+
+    >>> parse_number("1,024") == parse_number("1024.0") == parse_number("+01024")
+    True
+    >>> [parse_number(text) for text in ("10,24", "1e3", "1/2", ".5", "NaN", "\u0661")]
+    [None, None, None, None, None, None]
+    """
+    if len(text) > 2 * MAX_DIGITS or not _NUMBER.fullmatch(text):
+        return None
+    if sum(character.isdigit() for character in text) > MAX_DIGITS:
+        return None
+    return Decimal(text.replace(",", ""))
+
+
+class NumberCheck(BuiltInCheck):
+    """1 when the answer equals the gold number, else 0; unscored when the gold answer is no number."""
+
+    def __call__(self, attempt: Attempt) -> Verdict:
+        """Judge one attempt; `1,024`, `1024` and `1024.0` are equal, nothing is rounded."""
+        gold_text = attempt.problem.gold
+        gold = None if gold_text is None else parse_number(trim(gold_text))
+        if gold is None:
+            shown = None if gold_text is None else gold_text[:80]
+            return Verdict(value=None, extracted=None, explanation=f"the gold answer {shown!r} is not a number")
+        extraction = extract_answer(attempt.text)
+        if extraction.answer is None:
+            return Verdict(value=0.0, extracted=None, explanation=extraction.reason)
+        number = parse_number(extraction.answer)
+        if number is None:
+            reason = f"{extraction.answer!r} is not a plain decimal number"
+        elif number == gold:
+            reason = f"equals {gold_text}, {extraction.reason}"
+        else:
+            reason = f"{extraction.answer} is not {gold_text}"
+        return Verdict(value=float(number == gold), extracted=extraction.answer, explanation=reason)

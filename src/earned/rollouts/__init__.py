@@ -1,0 +1,1 @@
+"""Sampling attempts, and laying them out as batches to train on."""

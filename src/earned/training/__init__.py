@@ -1,0 +1,1 @@
+"""The loop, the update and the checkpoints."""

@@ -1,0 +1,21 @@
+"""The frozen policy that a divergence is measured against."""
+
+import copy
+
+import torch
+from torch import Tensor
+
+from earned.policy.load import Policy
+from earned.policy.logprobs import token_scores
+
+
+class Reference:
+    """A copy of the starting weights; costs their memory, so it is made only when the algorithm has a divergence."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._model = copy.deepcopy(policy.model).requires_grad_(False)
+
+    @torch.no_grad()
+    def logprobs(self, token_ids_BT: Tensor, wanted_BT: Tensor, temperature: float) -> Tensor:
+        """Return `reference_logprobs_BT` in nats, 0 where not wanted."""
+        return token_scores(self._model, token_ids_BT, wanted_BT, temperature).logprobs_BT

@@ -1,0 +1,113 @@
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earned.evaluation.statistics import clustered_interval, detectable_difference, pass_at_k, wilson_interval
+
+
+@pytest.mark.parametrize(
+    ("n", "c", "k", "expected"), [(10, 3, 5, 0.916667), (10, 0, 5, 0), (10, 10, 1, 1), (4, 1, 4, 1), (8, 2, 1, 0.25)]
+)
+def test_pass_at_k_by_hand(n, c, k, expected):
+    assert pass_at_k(n, c, k) == pytest.approx(expected, abs=1e-6)
+
+
+@given(st.data())
+def test_pass_at_k_is_the_share_of_subsets_with_a_right_sample(data):
+    n = data.draw(st.integers(1, 8))
+    c, k = data.draw(st.integers(0, n)), data.draw(st.integers(1, n))
+    subsets = list(combinations(range(n), k))
+    assert pass_at_k(n, c, k) == pytest.approx(sum(min(subset) < c for subset in subsets) / len(subsets))
+
+
+def test_pass_at_k_of_large_counts_is_finite_and_exact():
+    assert pass_at_k(10_000, 1, 5_000) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("n", "c", "k"), [(3, 1, 4), (3, 4, 1), (3, -1, 1), (3, 1, 0), (0, 0, 0)])
+def test_pass_at_k_refuses(n, c, k):
+    with pytest.raises(ValueError, match="pass@k"):
+        pass_at_k(n, c, k)
+
+
+def test_wilson_by_hand():
+    # z = 1.96, 8 of 10: centre (.8 + .19207) / 1.38415 = .71674, half width .22659.
+    interval = wilson_interval(0.8, 10)
+    assert (interval.low, interval.high) == pytest.approx((0.49016, 0.94331), abs=1e-4)
+
+
+def test_one_sample_a_problem_is_nearly_plain_wilson():
+    values = [1.0] * 30 + [0.0] * 34
+    clustered, plain = clustered_interval(values, samples=1), wilson_interval(30 / 64, 64)
+    assert (clustered.low, clustered.high) == pytest.approx((plain.low, plain.high), abs=1e-3)
+
+
+def test_identical_samples_of_a_problem_add_nothing():
+    values = [1.0] * 30 + [0.0] * 34
+    one, many = clustered_interval(values, samples=1), clustered_interval(values, samples=16)
+    assert (many.low, many.high) == pytest.approx((one.low, one.high), abs=2e-3)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.3])
+def test_equal_problems_still_have_a_width(value):
+    interval = clustered_interval([value] * 20, samples=4)
+    assert interval.mean == pytest.approx(value)
+    assert interval.high - interval.low > 0.1
+    assert clustered_interval([value], samples=4).high - clustered_interval([value], samples=4).low > 0.5
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.integers(1, 16))
+def test_interval_holds_its_mean_and_stays_within_0_and_1(values, samples):
+    interval = clustered_interval(values, samples)
+    assert -1e-12 <= interval.low <= interval.mean <= interval.high <= 1 + 1e-12
+    assert interval.high > interval.low
+
+
+def test_graded_values_get_the_normal_interval():
+    # Mean 1, sample variance 4, three problems: 1 +- 1.96 * sqrt(4 / 3).
+    interval = clustered_interval([-1.0, 1.0, 3.0], samples=2)
+    assert interval.mean == 1
+    assert (interval.low, interval.high) == pytest.approx((1 - 2.2632, 1 + 2.2632), abs=1e-4)
+
+
+@pytest.mark.parametrize("values", [[], [0.5, math.nan], [math.inf]])
+def test_interval_refuses(values):
+    with pytest.raises(ValueError, match="at least one problem"):
+        clustered_interval(values, samples=1)
+
+
+def simulated_means(sets, problems, samples):
+    """[sets, problems]: right answers of problems whose difficulty is logit-normal(.5, 1.5), and the true mean."""
+    random = np.random.default_rng(20)
+    grid = np.linspace(-8, 8, 20_001)
+    weight = np.exp(-(grid**2) / 2)
+    truth = float((weight / (1 + np.exp(-(0.5 + 1.5 * grid)))).sum() / weight.sum())
+    chance = 1 / (1 + np.exp(-random.normal(0.5, 1.5, size=(sets, problems))))
+    return random.binomial(samples, chance) / samples, truth
+
+
+def test_the_interval_covers_the_truth_and_one_that_takes_samples_for_problems_does_not():
+    values, truth = simulated_means(sets=1000, problems=64, samples=4)
+    clustered = [clustered_interval(row, samples=4) for row in values.tolist()]
+    naive = [wilson_interval(float(row.mean()), 64 * 4) for row in values]
+    assert 0.93 <= np.mean([interval.low <= truth <= interval.high for interval in clustered]) <= 0.97
+    assert np.mean([interval.low <= truth <= interval.high for interval in naive]) < 0.88
+
+
+def test_detectable_difference():
+    # (1.95996 + .84162) * sqrt(.5 / 256)
+    assert detectable_difference(256) == pytest.approx(0.12381, abs=1e-5)
+    assert detectable_difference(64) == pytest.approx(2 * detectable_difference(256))
+    assert detectable_difference(256, power=0.9) > detectable_difference(256)
+
+
+def test_the_detectable_difference_is_seen_in_four_of_five_pairs():
+    random = np.random.default_rng(3)
+    difference = detectable_difference(256)
+    low, high = random.binomial(256, [0.5 - difference / 2, 0.5 + difference / 2], size=(4000, 2)).T / 256
+    error = np.sqrt((low * (1 - low) + high * (1 - high)) / 256)
+    assert np.mean(np.abs(high - low) > 1.96 * error) == pytest.approx(0.8, abs=0.03)
