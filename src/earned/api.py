@@ -19,7 +19,7 @@ from earned.policy.tiny import untrained_policy
 from earned.problems.problem_set import ProblemSet, step_problems
 from earned.problems.sources import load_problems
 from earned.problems.sums import SumsOptions
-from earned.recipe import PretrainRecipe, Problems, Recipe, RewardPart, Rewards, load, to_toml, validate
+from earned.recipe import PretrainRecipe, Problems, Recipe, Rewards, load, to_toml, validate
 from earned.records.environment import write_environment
 from earned.records.reader import RunReader
 from earned.records.run_folder import create_run_folder, run_database
@@ -134,15 +134,13 @@ def pretrain_model(recipe: PretrainRecipe, output: Path, report: Callable[[int, 
         RecipeError: the data options are wrong.
         RecordError: the output folder exists or cannot be written.
     """
-    import torch
-
     options = validate(SumsOptions, recipe.data.options, "data.options")
     if output.exists():
         raise RecordError(f"{output}: exists already; choose another folder for the model")
     keep_freed_memory()
     policy = untrained_policy(recipe.model, recipe.seed)
     pretrain(policy, recipe, options, report)
-    policy.model.to(torch.bfloat16)
+    policy.model.bfloat16()
     try:
         output.mkdir(parents=True)
         save_policy(policy, output)
@@ -290,7 +288,7 @@ def _require_same(stored: Recipe, expected: Recipe) -> None:
 
 
 def _answers_scorer(check: str) -> ScoreAttempts:
-    return Rewarder.from_recipe(Rewards(accuracy=RewardPart(check=check))).score_all
+    return Rewarder.from_recipe(validate(Rewards, {"accuracy": {"check": check}})).score_all
 
 
 def _require_siblings(recipe: Recipe, algorithm: Algorithm) -> None:

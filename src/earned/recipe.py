@@ -57,7 +57,7 @@ class Rewards(BaseModel):
     """`[rewards.NAME]` tables are the parts; their weighted values are added."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: dict[str, RewardPart]
+    __pydantic_extra__: dict[str, RewardPart]  # pyright: ignore[reportIncompatibleVariableOverride]
 
     allow: tuple[Allowance, ...] = ()
     max_unscored_share: Share = 0.2

@@ -21,6 +21,7 @@ class RoomyLayer(DynamicLayer):
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
             self.keys, self.values = self._roomy(key_states), self._roomy(value_states)
+        assert self.keys is not None and self.values is not None
         end = self.length + key_states.shape[-2]
         assert end <= self.capacity, "the cache was made too small"
         self.keys[..., self.length : end, :] = key_states
@@ -34,6 +35,7 @@ class RoomyLayer(DynamicLayer):
 
     def batch_repeat_interleave(self, repeats: int) -> None:
         """Repeat every row `repeats` times, the copies side by side."""
+        assert self.keys is not None and self.values is not None
         self.keys = self.keys.repeat_interleave(repeats, dim=0)
         self.values = self.values.repeat_interleave(repeats, dim=0)
 

@@ -63,11 +63,11 @@ def load_policy(name: str) -> Policy:
         raise PolicyError(f"model {name!r}: no usable tokeniser in it ({_first_line(error)})") from None
     try:
         AutoConfig.from_pretrained(source)
-        model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
+        model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
     except Exception as error:
         raise PolicyError(f"model {name!r}: is no loadable causal language model ({_first_line(error)})") from None
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    return make_policy(name, model.to(device), tokenizer)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return make_policy(name, model.to(device), tokenizer)  # pyright: ignore[reportArgumentType]
 
 
 def make_policy(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Policy:

@@ -51,6 +51,7 @@ def token_scores(model: PreTrainedModel, token_ids_BT: Tensor, wanted_BT: Tensor
 def head_logits(model: PreTrainedModel, hidden_NH: Tensor) -> Tensor:
     """Return the model's own logits [N, V] in float32, with the scaling or capping its family applies."""
     head = model.get_output_embeddings()
+    assert head is not None, "a causal language model has a head"
     with torch.autocast(hidden_NH.device.type, enabled=False):
         logits_NV = head(hidden_NH.to(head.weight.dtype)).float()
     config = model.config

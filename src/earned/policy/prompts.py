@@ -15,7 +15,7 @@ def render(policy: Policy, problem: Problem) -> Prompt:
     tokenizer = policy.tokenizer
     if tokenizer.chat_template:
         messages = [{"role": "user", "content": problem.prompt}]
-        text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        text = str(tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False))
         token_ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     else:
         token_ids = tokenizer(problem.prompt)["input_ids"]

@@ -8,6 +8,7 @@ from earned.policy.load import Policy, make_policy
 from earned.recipe import PretrainModel
 
 BOS, EOS, PAD = "<bos>", "<eos>", "<pad>"
+BOS_ID, EOS_ID, PAD_ID = range(3)
 CHARACTERS = [chr(code) for code in range(32, 127)] + ["\n"]
 """Printable ASCII and the newline: digits and `+=;`, and also small programs and remarks."""
 
@@ -46,14 +47,12 @@ def untrained_policy(shape: PretrainModel, seed: int) -> Policy:
         intermediate_size=shape.intermediate_size,
         max_position_embeddings=shape.context,
         tie_word_embeddings=True,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=BOS_ID,
+        eos_token_id=EOS_ID,
+        pad_token_id=PAD_ID,
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
-    model.generation_config = GenerationConfig(
-        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
-    )
+    model.generation_config = GenerationConfig(bos_token_id=BOS_ID, eos_token_id=EOS_ID, pad_token_id=PAD_ID)
     return make_policy("untrained", model, tokenizer)

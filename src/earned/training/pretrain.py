@@ -36,7 +36,7 @@ def examples(policy: Policy, recipe: PretrainRecipe, options: SumsOptions) -> It
     """Yield the examples of every step in order, a function of the recipe alone; only training problems occur."""
     per_step = recipe.optim.sequences_per_step
     problems = (problem for problem in stream(options, recipe.seed) if problem.split is Split.TRAIN)
-    eos = policy.tokenizer.eos_token_id
+    (eos,) = policy.eos_ids
     shares = [phase.long_share for phase in recipe.phases for _ in range(phase.steps)]
     for step, share in enumerate(shares, start=1):
         is_long = generator(recipe.seed, step, "pretrain/long").random(per_step) < share
@@ -66,7 +66,7 @@ def pretrain(
             token_ids_BT, wanted_BT = _tensors(micro, policy.device)
             micro_loss = -token_scores(policy.model, token_ids_BT, wanted_BT, 1.0).logprobs_BT.sum() / tokens
             micro_loss.backward()
-            loss += float(micro_loss)
+            loss += float(micro_loss.detach())
         norm = optimizer.step(warmup_cosine(step, settings.learning_rate, settings.warmup_steps, recipe.steps))
         assert math.isfinite(norm), "pre-training diverged"
         report(step, loss)
