@@ -140,6 +140,7 @@ class RunObserver:
             "time/step_seconds": outcome.seconds["total"],
             "throughput/sampled_tokens_per_second": tokens / max(1e-9, outcome.seconds["sample"]),
             "records/queue_waits": float(self.writer.queue_waits),
+            "records/writer_cpu_seconds": self.writer.cpu_seconds,
         }
 
     def _note_events(self, outcome: StepOutcome, metrics: Mapping[str, float]) -> None:

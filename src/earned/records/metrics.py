@@ -213,6 +213,11 @@ METRICS = (
         "Tokens written in a second of sampling: compare it between machines and settings.",
     ),
     Metric(
+        "records/writer_cpu_seconds",
+        "s",
+        "CPU time the background writer has used since the run began: compare with the time of all steps.",
+    ),
+    Metric(
         "records/queue_waits",
         "waits",
         "How often training had to wait for the disk since the run started: should stay 0.",

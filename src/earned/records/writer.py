@@ -47,6 +47,8 @@ class RecordWriter:
         self.path = path
         self.queue_waits = 0
         """How often a caller had to wait because the queue was full."""
+        self.cpu_seconds = 0.0
+        """CPU time the background thread has used so far."""
         self._queue: Queue[Sequence[Statement] | Event | None] = Queue(maxsize=queue_size)
         self._failure: Exception | None = None
         self._closed = False
@@ -200,6 +202,7 @@ class RecordWriter:
             if self._failure is None:
                 batches = [item for item in items if item is not None and not isinstance(item, Event)]
                 self._commit([statement for batch in batches for statement in batch], to_disk=bool(flushes))
+            self.cpu_seconds = time.thread_time()
             for committed in flushes:
                 committed.set()
             ended = None in items
