@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from safetensors import SafetensorError
+
 from earned.algorithms.named import Algorithm, resolve
 from earned.errors import RecipeError, RecordError
 from earned.evaluation.evaluate import evaluate
@@ -34,7 +36,7 @@ from earned.training.loop import train as run_loop
 from earned.training.pretrain import pretrain
 from earned.training.reference import Reference
 from earned.training.update import Updater, UpdateSettings
-from earned.vocabulary import Attempt, EvaluationResult, Score, Split
+from earned.vocabulary import Attempt, EvaluationResult, Prompt, Score, Split
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,21 +134,31 @@ def pretrain_model(recipe: PretrainRecipe, output: Path, report: Callable[[int, 
 
     Raises:
         RecipeError: the data options are wrong.
-        RecordError: the output folder exists or cannot be written.
+        RecordError: the output folder holds something or cannot be written.
     """
+    if recipe.data.source != "sums":
+        raise RecipeError(f"data.source: only 'sums' has written-out answers to imitate, not {recipe.data.source!r}")
     options = validate(SumsOptions, recipe.data.options, "data.options")
-    if output.exists():
-        raise RecordError(f"{output}: exists already; choose another folder for the model")
+    _make_model_folder(output)
     keep_freed_memory()
     policy = untrained_policy(recipe.model, recipe.seed)
     pretrain(policy, recipe, options, report)
     policy.model.bfloat16()
     try:
-        output.mkdir(parents=True)
         save_policy(policy, output)
-    except OSError as error:
-        raise RecordError(f"{output}: the model cannot be written: {error.strerror or error}") from error
+    except (OSError, SafetensorError) as error:
+        raise RecordError(f"{output}: the model could not be written: {error}") from error
     return output
+
+
+def _make_model_folder(output: Path) -> None:
+    # Before the training, which takes long: a folder that cannot be written should not cost it.
+    if output.is_file() or (output.is_dir() and any(output.iterdir())):
+        raise RecordError(f"{output}: exists already; choose another folder for the model")
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{output}: the model cannot be written here: {error.strerror or error}") from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,10 +167,13 @@ class _Assembled:
 
     recipe: Recipe
     problems: ProblemSet
+    prompts: Mapping[Split, tuple[Prompt, ...]]
     policy: Policy
+    reference: Reference | None
     algorithm: Algorithm
     optimizer: Optimizer
     score: ScoreAttempts
+    score_answers: ScoreAttempts
 
 
 def _assemble(recipe: Recipe, model: str) -> _Assembled:
@@ -167,9 +182,11 @@ def _assemble(recipe: Recipe, model: str) -> _Assembled:
     algorithm = resolve(recipe.algorithm.name, **recipe.algorithm.model_dump(exclude={"name", "updates_per_batch"}))
     _require_siblings(recipe, algorithm)
     rewarder = Rewarder.from_recipe(recipe.rewards)
+    score_answers = _answers_scorer(recipe.evaluation.check)
     problems = load_problems(recipe.problems, recipe.seed)
     policy = load_policy(model)
     require_plain_head(policy.model)
+    prompts = {split: render_all(policy, problems.split(split), recipe.sampling.max_new_tokens) for split in Split}
     parameters = policy.parameters()
     precision = resolve_precision(
         recipe.optim.precision, policy.device, sum(value.numel() for value in parameters.values())
@@ -184,10 +201,13 @@ def _assemble(recipe: Recipe, model: str) -> _Assembled:
     return _Assembled(
         recipe=recipe.model_copy(update={"optim": optim}),
         problems=problems,
+        prompts=prompts,
         policy=policy,
+        reference=_reference(recipe, algorithm),
         algorithm=algorithm,
         optimizer=Optimizer(parameters, optim),
         score=score,
+        score_answers=score_answers,
     )
 
 
@@ -201,9 +221,7 @@ def _run(
 ) -> TrainResult:
     recipe, policy = parts.recipe, parts.policy
     started = time.perf_counter()
-    limit = recipe.sampling.max_new_tokens
-    prompts = {split: render_all(policy, parts.problems.split(split), limit) for split in Split}
-    prompt_of = {prompt.problem.id: prompt for prompt in prompts[Split.TRAIN]}
+    prompt_of = {prompt.problem.id: prompt for prompt in parts.prompts[Split.TRAIN]}
     engine = TorchEngine(policy, batch_size=recipe.sampling.batch_size, precision=dtype_of(recipe.optim.precision))
     observer = RunObserver(
         recipe=recipe,
@@ -211,12 +229,13 @@ def _run(
         policy=policy,
         optimizer=parts.optimizer,
         engine=engine,
-        evaluation_prompts={split: prompts[split] for split in (Split.VALIDATION, Split.HELD_OUT)},
-        score_answers=_answers_scorer(recipe.evaluation.check),
+        evaluation_prompts={split: parts.prompts[split] for split in (Split.VALIDATION, Split.HELD_OUT)},
+        score_answers=parts.score_answers,
         writer=writer,
         listener=listener,
         stop_requested=stop_requested,
         best=_best_validation(folder),
+        weights_changed=_weights_changed(folder),
     )
     training = Training(
         recipe=recipe,
@@ -256,8 +275,13 @@ def _updater(parts: _Assembled) -> Updater:
             tokens_per_micro_batch=recipe.optim.tokens_per_micro_batch,
             precision=dtype_of(recipe.optim.precision),
         ),
-        Reference(parts.policy) if parts.algorithm.divergence is not None else None,
+        parts.reference,
     )
+
+
+def _reference(recipe: Recipe, algorithm: Algorithm) -> Reference | None:
+    """Return the model the run started from, also when the policy comes from a checkpoint."""
+    return None if algorithm.divergence is None else Reference(load_policy(recipe.model))
 
 
 def _result(folder: Path, weights_changed: bool, finished: bool, seconds: float) -> TrainResult:
@@ -278,6 +302,12 @@ def _best_validation(folder: Path) -> EvaluationResult | None:
     """Return the first of the best evaluations that a resumed run has behind it."""
     evaluations = RunReader(run_database(folder)).evaluations(Split.VALIDATION)
     return max(evaluations, key=lambda result: result.mean, default=None)
+
+
+def _weights_changed(folder: Path) -> bool:
+    """Return whether the weights changed in the part of a resumed run that is behind it."""
+    shares = RunReader(run_database(folder)).metric("update/weights_changed_share")
+    return any(share > 0 for _, share in shares)
 
 
 def _require_same(stored: Recipe, expected: Recipe) -> None:

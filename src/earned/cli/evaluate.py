@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from earned.cli.flags import Flags, recipe_flags
-from earned.recipe import Problems, nested, validate
+from earned.recipe import Evaluation, Problems, Sampling, nested, validate
 
 
 def evaluate(
@@ -42,6 +42,8 @@ def evaluate(
     """
     table = {"source": problems, "held_out": limit, "validation": 0, "train": 1, **nested(recipe_flags(flags))}
     wanted = validate(Problems, table, "problems")
+    validate(Evaluation, {"samples": samples, "temperature": temperature, "check": check})
+    validate(Sampling, {"max_new_tokens": max_new_tokens})
 
     from earned import api
 

@@ -29,7 +29,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         app(arguments, error_console=console, exit_on_error=False, result_action="return_value")
     except EarnedError as error:
-        console.print(f"[bold red]{type(error).__name__}[/]", str(error), sep="\n", markup=True, soft_wrap=True)
+        console.print(type(error).__name__, style="bold red")
+        console.print(str(error), markup=False, soft_wrap=True)
         sys.exit(error.exit_code)
     except cyclopts.CycloptsError:
         sys.exit(USAGE_ERROR)

@@ -11,7 +11,7 @@ from earned.evaluation.statistics import detectable_difference
 from earned.records.reader import RunReader
 from earned.records.rows import CompletionRow
 from earned.records.run_folder import run_database
-from earned.vocabulary import EvaluationResult
+from earned.vocabulary import GREEDY_ATTEMPT, EvaluationResult
 
 if TYPE_CHECKING:
     from earned.api import TrainResult
@@ -68,11 +68,11 @@ def _completions(result: "TrainResult") -> Table:
     assert result.before and result.after
     reader = RunReader(run_database(result.run))
     prompts = {problem.id: problem.prompt for problem in reader.problems()}
-    table = Table(title="the same problems, the same random numbers", title_justify="left")
+    table = Table(title="the most likely completion of the same problems", title_justify="left")
     for column in ("problem", "before", "after"):
         table.add_column(column, overflow="fold")
     first, last = (
-        {row.problem_id: row for row in reader.completions(step=step, phase="watched") if row.attempt == 0}
+        {row.problem_id: row for row in reader.completions(step=step, phase="watched") if row.attempt == GREEDY_ATTEMPT}
         for step in (result.before.step, result.after.step)
     )
     for problem_id in list(first)[:EXAMPLES]:

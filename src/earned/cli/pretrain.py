@@ -27,7 +27,7 @@ def pretrain(
     Args:
         recipe: TOML file; its keys are flags too.
         *flags: Keys of the recipe.
-        output: Folder of the model; must not exist.
+        output: Folder of the model; new or empty.
         dry_run: Print the resolved recipe and do nothing.
         json: End with one line of JSON on standard output.
     """

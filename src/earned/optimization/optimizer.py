@@ -34,9 +34,12 @@ class Optimizer:
         Raises:
             EngineError: after `FAILED_STEPS_ALLOWED` non-finite gradients in a row, naming the first bad tensor.
         """
-        norm = float(nn.utils.clip_grad_norm_(self._parameters.values(), self._max_grad_norm))
+        parameters = list(self._parameters.values())
+        total_norm = nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
+        norm = float(total_norm)
         if norm < float("inf"):
             self._failed = 0
+            nn.utils.clip_grads_with_norm_(parameters, self._max_grad_norm, total_norm)
             for group in self._adamw.param_groups:
                 group["lr"] = learning_rate
             self._adamw.step()

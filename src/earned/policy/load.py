@@ -92,12 +92,13 @@ def fingerprint(policy: Policy) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for name, value in sorted(policy.parameters().items()):
         digest.update(name.encode())
-        digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+        digest.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
 def _resolve(name: str) -> str:
-    if (BUILT_IN / name / "config.json").is_file():
+    built_in = sorted(config.parent.name for config in BUILT_IN.glob("*/config.json"))
+    if name in built_in:
         return str(BUILT_IN / name)
     folder = Path(name)
     if folder.is_dir():
@@ -107,9 +108,8 @@ def _resolve(name: str) -> str:
             raise PolicyError(f"model {name!r}: the folder holds no tokeniser; save tokenizer.json beside the model")
         return name
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
-        built_in = ", ".join(sorted(path.name for path in BUILT_IN.iterdir() if path.is_dir()))
         raise PolicyError(
-            f"model {name!r}: no such folder, and not built in. Built in: {built_in}; or a hub id OWNER/NAME"
+            f"model {name!r}: no such folder, and not built in. Built in: {', '.join(built_in)}; or a hub id OWNER/NAME"
         )
     return name
 

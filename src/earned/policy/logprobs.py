@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
-from transformers import PreTrainedModel
+from transformers import DynamicCache, PreTrainedModel
 
 from earned.errors import PolicyError
 
@@ -48,12 +48,60 @@ def token_scores(model: PreTrainedModel, token_ids_BT: Tensor, wanted_BT: Tensor
     return TokenScores(zeros_BT.masked_scatter(wanted_BT, logprobs_N), zeros_BT.masked_scatter(wanted_BT, entropy_N))
 
 
+class PromptLayout(NamedTuple):
+    """Which rows of a batch begin with the same prompt."""
+
+    first_row_P: Tensor
+    """int64, for every distinct prompt a row that begins with it."""
+    prompt_of_B: Tensor
+    """int64, index of the row's prompt among the P."""
+    lengths_B: Tensor
+    """int64, tokens of the row's prompt."""
+    completion_width: int
+    """Most tokens that follow a prompt, rounded up."""
+
+
+def shared_prompt_scores(
+    model: PreTrainedModel, token_ids_BT: Tensor, wanted_BT: Tensor, layout: PromptLayout, temperature: float
+) -> TokenScores:
+    """Return what `token_scores` returns, reading every distinct prompt once.
+
+    The prompts are read with gradient, and their keys and values are handed to every row that begins with them, so a
+    group of G rows pays for one prompt instead of G. Nothing in a prompt may be wanted but the token after it.
+    """
+    length = int(layout.lengths_B.max())
+    cache = DynamicCache(config=model.config)
+    hidden_PLH = model.base_model(
+        input_ids=token_ids_BT[layout.first_row_P, :length], cache=cache, use_cache=True
+    ).last_hidden_state
+    cache.batch_select_indices(layout.prompt_of_B)
+    place_S = torch.arange(layout.completion_width, device=token_ids_BT.device)
+    place_BS = layout.lengths_B[:, None] + place_S
+    column_BS = place_BS.clamp(max=token_ids_BT.shape[1] - 1)
+    token_ids_BS = token_ids_BT.gather(1, column_BS)
+    wanted_BS = wanted_BT.gather(1, column_BS) & (place_BS < token_ids_BT.shape[1])
+    prompt_BL = torch.arange(length, device=token_ids_BT.device) < layout.lengths_B[:, None]
+    hidden_BSH = model.base_model(
+        input_ids=token_ids_BS,
+        attention_mask=torch.cat([prompt_BL, torch.ones_like(wanted_BS)], dim=1).long(),
+        position_ids=place_BS,
+        cache=cache,
+        use_cache=True,
+    ).last_hidden_state
+    before_B1H = hidden_PLH[layout.prompt_of_B, layout.lengths_B - 1][:, None]
+    predicting_BSH = torch.cat([before_B1H, hidden_BSH[:, :-1]], dim=1)
+    scores_N = _head_scores(model, predicting_BSH[wanted_BS], token_ids_BS[wanted_BS], temperature)
+    zeros_BT = torch.zeros(token_ids_BT.shape, dtype=scores_N[0].dtype, device=token_ids_BT.device)
+    return TokenScores(*(zeros_BT.masked_scatter(wanted_BT, values_N) for values_N in scores_N))
+
+
 def head_logits(model: PreTrainedModel, hidden_NH: Tensor) -> Tensor:
-    """Return the model's own logits [N, V] in float32, with the scaling or capping its family applies."""
+    """Return the model's own logits [N, V] in float32 or wider, with the scaling or capping its family applies."""
     head = model.get_output_embeddings()
     assert head is not None, "a causal language model has a head"
     with torch.autocast(hidden_NH.device.type, enabled=False):
-        logits_NV = head(hidden_NH.to(head.weight.dtype)).float()
+        logits_NV = head(hidden_NH.to(head.weight.dtype))
+    logits_NV = logits_NV.to(torch.promote_types(logits_NV.dtype, torch.float32))
     config = model.config
     logits_NV = logits_NV * (getattr(config, "logit_scale", None) or 1.0)
     logits_NV = logits_NV / (getattr(config, "logits_scaling", None) or 1.0)

@@ -32,7 +32,7 @@ def render_all(policy: Policy, problems: Sequence[Problem], max_new_tokens: int)
     """
     prompts = tuple(render(policy, problem) for problem in problems)
     for prompt in prompts:
-        if not prompt.token_ids:
+        if not (prompt.problem.prompt and prompt.token_ids):
             raise RecipeError(f"problem {prompt.problem.id}: its prompt is empty")
     longest = max(prompts, key=lambda prompt: len(prompt.token_ids), default=None)
     if longest is not None and len(longest.token_ids) + max_new_tokens > policy.context:

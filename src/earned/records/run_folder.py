@@ -20,12 +20,12 @@ def create_run_folder(root: Path, name: str | None, recipe_name: str, *, overwri
     Raises RecordError when the name is taken by a folder with something in it and `overwrite` is not set, when what
     would be overwritten is not a run, and when the folder cannot be made.
     """
+    if name is not None and (name in ("", "..") or Path(name).name != name):
+        raise RecordError(f"run name {name!r}: give a plain name; the folder of all runs is {root}")
     try:
         root.mkdir(parents=True, exist_ok=True)
         if name is None:
             return _create_first_free(root, _automatic_names(recipe_name))
-        if name in ("", "..") or Path(name).name != name:
-            raise RecordError(f"run name {name!r}: give a plain name; the folder of all runs is {root}")
         folder = root / name
         _clear(folder, overwrite)
         folder.mkdir(exist_ok=True)

@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from earned.policy.logprobs import PromptLayout
 from earned.vocabulary import Prompt, Rollout
 
 LENGTH_STEP = 16
@@ -57,6 +58,8 @@ class TokenBatch:
     """float32, the row's advantage at every trained token, else 0."""
     sampler_logprobs_BT: Tensor
     """float32, 0 where not trained."""
+    prompts: PromptLayout
+    """Which rows begin with the same prompt, so that it is read once."""
 
     def completion_values(self, values_BT: Tensor) -> list[list[float]]:
         """Cut each row's completion out of a `_BT` tensor."""
@@ -106,13 +109,27 @@ def token_batch(rows: Sequence[TrainingRow], device: torch.device) -> TokenBatch
         trained_BT=trained_BT.to(device),
         advantages_BT=(advantages_B1 * trained_BT).to(device),
         sampler_logprobs_BT=sampler_logprobs_BT.to(device),
+        prompts=_prompt_layout(rows, device),
+    )
+
+
+def _prompt_layout(rows: Sequence[TrainingRow], device: torch.device) -> PromptLayout:
+    first_rows: dict[tuple[int, ...], int] = {}
+    for index, row in enumerate(rows):
+        first_rows.setdefault(row.prompt.token_ids, index)
+    place = {token_ids: place for place, token_ids in enumerate(first_rows)}
+    return PromptLayout(
+        first_row_P=torch.tensor(list(first_rows.values()), device=device),
+        prompt_of_B=torch.tensor([place[row.prompt.token_ids] for row in rows], device=device),
+        lengths_B=torch.tensor([len(row.prompt.token_ids) for row in rows], device=device),
+        completion_width=padded_width(max(len(row.rollout.completion.token_ids) for row in rows)),
     )
 
 
 def padded_width(length: int) -> int:
     """Return the length rounded up to a multiple of `LENGTH_STEP`.
 
-    >>> padded_width(1), paddedpadded_width(16), paddedpadded_width(17)
+    >>> padded_width(1), padded_width(16), padded_width(17)
     (16, 16, 32)
     """
     return -(-length // LENGTH_STEP) * LENGTH_STEP

@@ -9,6 +9,7 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from earned.errors import RecordError
@@ -58,7 +59,7 @@ def save_checkpoint(
         shutil.rmtree(final, ignore_errors=True)
         aside.rename(final)
         _sync(folder)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         raise RecordError(f"{final}: the checkpoint could not be written: {error}") from error
     for old in checkpoints(folder)[:-keep_last]:
         if keep_step is None or old.name != checkpoint_name(keep_step):

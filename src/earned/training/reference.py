@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from earned.policy.load import Policy
-from earned.policy.logprobs import token_scores
+from earned.policy.logprobs import shared_prompt_scores
+from earned.rollouts.batching import TokenBatch
 
 
 class Reference:
@@ -16,6 +17,8 @@ class Reference:
         self._model = copy.deepcopy(policy.model).requires_grad_(False)
 
     @torch.no_grad()
-    def logprobs(self, token_ids_BT: Tensor, wanted_BT: Tensor, temperature: float) -> Tensor:
-        """Return `reference_logprobs_BT` in nats, 0 where not wanted."""
-        return token_scores(self._model, token_ids_BT, wanted_BT, temperature).logprobs_BT
+    def logprobs(self, batch: TokenBatch, temperature: float) -> Tensor:
+        """Return `reference_logprobs_BT` in nats, 0 where not trained."""
+        return shared_prompt_scores(
+            self._model, batch.token_ids_BT, batch.trained_BT, batch.prompts, temperature
+        ).logprobs_BT

@@ -19,7 +19,7 @@ from earned.algorithms.named import Algorithm
 from earned.diagnostics.policy_shift import ShiftSums, TokenShift
 from earned.optimization.optimizer import Optimizer
 from earned.policy.load import Policy
-from earned.policy.logprobs import token_scores
+from earned.policy.logprobs import shared_prompt_scores
 from earned.rollouts.batching import TokenBatch, TrainingRow, micro_batches
 from earned.training.reference import Reference
 from earned.vocabulary import RolloutGroup, TokenDetail
@@ -135,19 +135,25 @@ class Updater:
             correction_BT=correction_BT,
             divergence_BT=None if divergence_BT is None else divergence_BT.detach(),
         )
-        sums.add(float(loss), shift, cap)
+        sums.add(float(loss.detach()), shift, cap)
         return _details(batch, shift)
 
     def _divergence(self, batch: TokenBatch, policy_BT: Tensor) -> Tensor | None:
         if self._reference is None or self._algorithm.divergence is None:
             return None
         with self._compute():
-            reference_BT = self._reference.logprobs(batch.token_ids_BT, batch.trained_BT, self._settings.temperature)
+            reference_BT = self._reference.logprobs(batch, self._settings.temperature)
         return self._algorithm.divergence(policy_BT, reference_BT)
 
     def _scores(self, batch: TokenBatch) -> tuple[Tensor, Tensor]:
         with self._compute():
-            return token_scores(self._policy.model, batch.token_ids_BT, batch.trained_BT, self._settings.temperature)
+            return shared_prompt_scores(
+                self._policy.model,
+                batch.token_ids_BT,
+                batch.trained_BT,
+                batch.prompts,
+                self._settings.temperature,
+            )
 
     def _compute(self) -> AbstractContextManager[object]:
         if self._settings.precision is torch.float32:
