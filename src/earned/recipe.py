@@ -25,6 +25,7 @@ Allowance = Literal["random_reward", "constant_reward", "single_sample", "zero_l
 Positive = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
+Decay = Annotated[float, Field(ge=0, lt=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -102,7 +103,7 @@ class Optim(Section):
     learning_rate: NonNegative = 1e-5
     warmup_steps: Count = 5
     weight_decay: NonNegative = 0.0
-    betas: tuple[Share, Share] = (0.9, 0.95)
+    betas: tuple[Decay, Decay] = (0.9, 0.95)
     max_grad_norm: PositiveFloat = 1.0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of the forward and backward pass; weights and optimiser states are float32."""
@@ -210,7 +211,7 @@ class PretrainOptim(Section):
     learning_rate: PositiveFloat = 2e-3
     warmup_steps: Count = 50
     weight_decay: NonNegative = 0.01
-    betas: tuple[Share, Share] = (0.9, 0.95)
+    betas: tuple[Decay, Decay] = (0.9, 0.95)
     max_grad_norm: PositiveFloat = 1.0
     sequences_per_step: Positive = 256
     tokens_per_micro_batch: Positive = 8192
@@ -337,6 +338,8 @@ def _known_keys(kind: type[BaseModel], path: Sequence[object]) -> list[str]:
     """Return the keys allowed in the table at `path`."""
     for step in path:
         field = kind.model_fields.get(str(step))
+        if field is None and kind is not Rewards:
+            continue  # an index into a list
         annotations = (field.annotation, *get_args(field.annotation)) if field else (RewardPart,)
         inner = [a for a in annotations if isinstance(a, type) and issubclass(a, BaseModel)]
         if not inner:
@@ -345,8 +348,13 @@ def _known_keys(kind: type[BaseModel], path: Sequence[object]) -> list[str]:
     return list(kind.model_fields)
 
 
+def _names_a_union_member(step: str) -> bool:
+    """Return whether pydantic put this step into a place to say which member of a union it tried."""
+    return step.startswith("literal[") or step == EveryN.__name__
+
+
 def _sentence(kind: type[BaseModel], fault: Any, where: str) -> str:
-    path = [str(step) for step in fault["loc"]]
+    path = [str(step) for step in fault["loc"] if not _names_a_union_member(str(step))]
     place = ".".join([where, *path] if where else path)
     if fault["type"] == "extra_forbidden":
         known = _known_keys(kind, path[:-1])

@@ -70,9 +70,17 @@ def shared_prompt_scores(
     group of G rows pays for one prompt instead of G. Nothing in a prompt may be wanted but the token after it.
     """
     length = int(layout.lengths_B.max())
+    lengths_P1 = layout.lengths_B[layout.first_row_P, None]
+    # Padded on the left, as when sampling: a sliding window then ends with the prompt and not with padding.
+    place_PL = torch.arange(length, device=token_ids_BT.device) - (length - lengths_P1)
+    real_PL = place_PL >= 0
     cache = DynamicCache(config=model.config)
     hidden_PLH = model.base_model(
-        input_ids=token_ids_BT[layout.first_row_P, :length], cache=cache, use_cache=True
+        input_ids=token_ids_BT[layout.first_row_P].gather(1, place_PL.clamp(min=0)),
+        attention_mask=real_PL.long(),
+        position_ids=place_PL.clamp(min=0),
+        cache=cache,
+        use_cache=True,
     ).last_hidden_state
     cache.batch_select_indices(layout.prompt_of_B)
     place_S = torch.arange(layout.completion_width, device=token_ids_BT.device)
@@ -80,15 +88,14 @@ def shared_prompt_scores(
     column_BS = place_BS.clamp(max=token_ids_BT.shape[1] - 1)
     token_ids_BS = token_ids_BT.gather(1, column_BS)
     wanted_BS = wanted_BT.gather(1, column_BS) & (place_BS < token_ids_BT.shape[1])
-    prompt_BL = torch.arange(length, device=token_ids_BT.device) < layout.lengths_B[:, None]
     hidden_BSH = model.base_model(
         input_ids=token_ids_BS,
-        attention_mask=torch.cat([prompt_BL, torch.ones_like(wanted_BS)], dim=1).long(),
-        position_ids=place_BS,
+        attention_mask=torch.cat([real_PL[layout.prompt_of_B], torch.ones_like(wanted_BS)], dim=1).long(),
+        position_ids=column_BS,
         cache=cache,
         use_cache=True,
     ).last_hidden_state
-    before_B1H = hidden_PLH[layout.prompt_of_B, layout.lengths_B - 1][:, None]
+    before_B1H = hidden_PLH[layout.prompt_of_B, -1:]
     predicting_BSH = torch.cat([before_B1H, hidden_BSH[:, :-1]], dim=1)
     scores_N = _head_scores(model, predicting_BSH[wanted_BS], token_ids_BS[wanted_BS], temperature)
     zeros_BT = torch.zeros(token_ids_BT.shape, dtype=scores_N[0].dtype, device=token_ids_BT.device)
