@@ -221,11 +221,17 @@ class PretrainRecipe(Section):
     """Next-token training of a small model from nothing."""
 
     seed: Count = 0
-    phases: tuple[PretrainPhase, ...] = Field(min_length=1)
+    phases: tuple[PretrainPhase, ...]
     """In order: the first phases teach to derive, the last sets how often the model does."""
     model: PretrainModel = PretrainModel()
     data: PretrainData = PretrainData()
     optim: PretrainOptim = PretrainOptim()
+
+    @model_validator(mode="after")
+    def _some_phase(self) -> "PretrainRecipe":
+        if not self.phases:
+            raise ValueError("phases: none given; add for example [[phases]] with steps and long_share")
+        return self
 
     @property
     def steps(self) -> int:
