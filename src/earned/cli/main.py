@@ -4,6 +4,7 @@ import sys
 
 import cyclopts
 from rich.console import Console
+from rich.text import Text
 
 from earned import __version__
 from earned.errors import EarnedError
@@ -17,6 +18,7 @@ app = cyclopts.App(
 app.command("earned.cli.demo:demo", help="Train the built-in model on chained sums: about two minutes.")
 app.command("earned.cli.train:train", help="Train a model by reinforcement learning, as a recipe says.")
 app.command("earned.cli.evaluate:evaluate", name="eval", help="Measure a model on held-out problems.")
+app.command("earned.cli.problems:problems", help="Look at problems before training on them.")
 app.command("earned.cli.pretrain:pretrain", help="Train a small model from nothing by next-token prediction.")
 app.command("earned.cli.runs:app", name="runs", help="Look at recorded runs.")
 
@@ -29,7 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         app(arguments, error_console=console, exit_on_error=False, result_action="return_value")
     except EarnedError as error:
-        console.print(f"[bold red]{type(error).__name__}[/]", str(error), sep="\n", markup=True, soft_wrap=True)
+        console.print(Text(type(error).__name__, style="bold red"), str(error), sep="\n", markup=False, soft_wrap=True)
         sys.exit(error.exit_code)
     except cyclopts.CycloptsError:
         sys.exit(USAGE_ERROR)
