@@ -34,7 +34,14 @@ ONLY_IN = {
     "uvicorn": "dashboard/",
     "datasets": "problems/",
 }
-WITHOUT_TORCH = ["earned", "earned.recipe", "earned.cli.main", "earned.records.reader", "earned.records.writer"]
+WITHOUT_TORCH = [
+    "earned",
+    "earned.recipe",
+    "earned.cli.main",
+    "earned.cli.problems",
+    "earned.records.reader",
+    "earned.records.writer",
+]
 NEVER_AUDIT = {"training", "rewards", "rollouts", "reward_model"}
 LATE_IMPORT_ROOMS = {"cli"}
 """Commands import `api` when they run, so that help needs no torch."""

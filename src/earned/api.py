@@ -26,6 +26,7 @@ from earned.records.environment import write_environment
 from earned.records.reader import RunReader
 from earned.records.run_folder import create_run_folder, run_database
 from earned.records.writer import RecordWriter
+from earned.rewards.checks import GOLD_PARSERS
 from earned.rewards.compose import Rewarder, require_scored
 from earned.rollouts.collect import ScoreAttempts
 from earned.rollouts.engine import Draw, SamplingSettings
@@ -87,7 +88,11 @@ def train(
     write_environment(folder)
     writer = RecordWriter(run_database(folder))
     writer.problems([*assembled.problems.train, *assembled.problems.validation, *assembled.problems.held_out])
-    return _run(assembled, folder, writer, Progress(), listener or Silence(), stop_requested)
+    listener = listener or Silence()
+    for note in assembled.problems.notes:
+        writer.event(0, "problems", note, {})
+        listener.said(note)
+    return _run(assembled, folder, writer, Progress(), listener, stop_requested)
 
 
 def resume(
@@ -183,7 +188,8 @@ def _assemble(recipe: Recipe, model: str) -> _Assembled:
     _require_siblings(recipe, algorithm)
     rewarder = Rewarder.from_recipe(recipe.rewards)
     score_answers = _answers_scorer(recipe.evaluation.check)
-    problems = load_problems(recipe.problems, recipe.seed)
+    problems = load_problems(recipe.problems, recipe.seed, GOLD_PARSERS.get(recipe.evaluation.check))
+    _require_a_step(recipe, problems)
     policy = load_policy(model)
     require_plain_head(policy.model)
     prompts = {split: render_all(policy, problems.split(split), recipe.sampling.max_new_tokens) for split in Split}
@@ -319,6 +325,14 @@ def _require_same(stored: Recipe, expected: Recipe) -> None:
 
 def _answers_scorer(check: str) -> ScoreAttempts:
     return Rewarder.from_recipe(validate(Rewards, {"accuracy": {"check": check}})).score_all
+
+
+def _require_a_step(recipe: Recipe, problems: ProblemSet) -> None:
+    if recipe.sampling.prompts_per_step > len(problems.train):
+        raise RecipeError(
+            f"sampling.prompts_per_step: {recipe.sampling.prompts_per_step} is more than the {len(problems.train)} "
+            f"training problems of {recipe.problems.source}. Lower it, or add problems"
+        )
 
 
 def _require_siblings(recipe: Recipe, algorithm: Algorithm) -> None:

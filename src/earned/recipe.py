@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from earned.errors import RecipeError
 
 ENVIRONMENT_PREFIX = "EARNED_"
-NOT_RECIPE_KEYS = {"EARNED_HOME"}
+NOT_RECIPE_KEYS = {"EARNED_HOME", "EARNED_SHARED"}
 
 Allowance = Literal["random_reward", "constant_reward", "single_sample", "zero_learning_rate"]
 """Controls that would be mistakes in an ordinary run; a recipe names the ones it means."""
@@ -40,8 +40,10 @@ class Problems(Section):
     """Where problems come from and how many each split holds."""
 
     source: str = "sums"
+    """A built-in, a file (relative to the current folder) or OWNER/NAME[:CONFIG] of the hub."""
     options: dict[str, Any] = {}
     train: Positive = 4096
+    """This and the two below: exact for a built-in, at most so many for a file or the hub."""
     validation: Count = 256
     held_out: Count = 256
 

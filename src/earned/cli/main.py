@@ -17,6 +17,7 @@ app = cyclopts.App(
 app.command("earned.cli.demo:demo", help="Train the built-in model on chained sums: about two minutes.")
 app.command("earned.cli.train:train", help="Train a model by reinforcement learning, as a recipe says.")
 app.command("earned.cli.evaluate:evaluate", name="eval", help="Measure a model on held-out problems.")
+app.command("earned.cli.problems:problems", help="Look at problems before training on them.")
 app.command("earned.cli.pretrain:pretrain", help="Train a small model from nothing by next-token prediction.")
 app.command("earned.cli.runs:app", name="runs", help="Look at recorded runs.")
 

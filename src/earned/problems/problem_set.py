@@ -13,6 +13,8 @@ class ProblemSet:
     train: tuple[Problem, ...]
     validation: tuple[Problem, ...]
     held_out: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
+    """What was chosen, counted and found faulty while loading, in sentences for people."""
 
     def __post_init__(self) -> None:
         problems = self.train + self.validation + self.held_out

@@ -1,13 +1,24 @@
-"""The table of problem sources, and the one door through which a run gets its problems."""
+"""The sources of problems, and the one door through which a run gets its problems.
 
-from collections.abc import Callable, Iterable, Mapping
+A source is a built-in that makes problems without end, a file, or a data set of the hub. A recipe's counts are exact
+for the first kind; for a finite source they are upper bounds, since its size is not the user's choice.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
 
 from earned.errors import RecipeError
 from earned.problems import sums
+from earned.problems.files import READERS, Table, is_file_name, read_file
+from earned.problems.hub import HUB_NAME, read_hub
+from earned.problems.lint import Finding, Parse, kept, lint
 from earned.problems.problem_set import ProblemSet
-from earned.problems.splits import choose_splits
+from earned.problems.shapes import ColumnOptions, counted, entries, in_words, sniff
+from earned.problems.splits import choose_splits, take_splits
 from earned.recipe import Problems, did_you_mean, validate
-from earned.vocabulary import Problem
+from earned.vocabulary import Problem, Split
 
 
 def _sums(options: Mapping[str, object], seed: int) -> Iterable[Problem]:
@@ -15,24 +26,112 @@ def _sums(options: Mapping[str, object], seed: int) -> Iterable[Problem]:
 
 
 SOURCES: Mapping[str, Callable[[Mapping[str, object], int], Iterable[Problem]]] = {"sums": _sums}
-"""From the name in the recipe to a function of (options, seed) that yields problems of all splits."""
+"""From the name of a built-in to a function of (options, seed) that yields problems of all splits without end."""
 
 
-def load_problems(recipe_problems: Problems, seed: int) -> ProblemSet:
+class HubOptions(ColumnOptions):
+    """What a data set of the hub can be asked for."""
+
+    split: str = "train"
+    """The hub's own split to read; which of our splits a problem belongs to is decided by its hash all the same."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """A finite source, read and looked through."""
+
+    name: str
+    unit: Literal["line", "row"]
+    """What findings and `numbers` count."""
+    rows: int
+    """Rows of the table, those left out included."""
+    shape: str
+    """Which columns were chosen, in words."""
+    findings: tuple[Finding, ...]
+    problems: tuple[Problem, ...]
+    """Usable ones, at least one, no prompt twice, in the order of the table."""
+    numbers: tuple[int, ...]
+    """Line or row of each problem."""
+
+    @property
+    def counts(self) -> dict[Split, int]:
+        """How many problems each split has."""
+        return {split: sum(problem.split is split for problem in self.problems) for split in Split}
+
+    def summary(self) -> tuple[str, ...]:
+        """Return rows and columns, counts, and the findings, a sentence each."""
+        counts = ", ".join(f"{count:,} {split.value.replace('_', '-')}" for split, count in self.counts.items())
+        return (
+            f"{self.name}: {counted(self.rows, 'row')}; {self.shape}",
+            f"{counted(len(self.problems), 'problem')}: {counts}",
+            *(finding.sentence(self.unit) for finding in self.findings),
+        )
+
+
+def load_problems(recipe_problems: Problems, seed: int, parse: Parse | None = None) -> ProblemSet:
     """Return the problems that `[problems]` asks for; the same for the same table and seed.
 
+    Args:
+        recipe_problems: The table of the recipe.
+        seed: Of a built-in; a finite source gives the same problems for every seed.
+        parse: Reads a gold answer as the run's check does, to count the rows that it cannot read.
+
     Raises:
-        RecipeError: for an unknown source, an unknown or refused option, or a source with too few problems.
+        RecipeError: for an unknown source, an unknown or refused option, a source that cannot be read, a built-in with
+            too few problems, or a finite source without any for a split.
     """
     name = recipe_problems.source
-    if name not in SOURCES:
-        allowed = ", ".join(map(repr, SOURCES))
-        raise RecipeError(
-            f"problems.source: unknown source {name!r}, allowed: {allowed}.{did_you_mean(name, [*SOURCES])}"
-        )
-    return choose_splits(
-        SOURCES[name](recipe_problems.options, seed),
-        train=recipe_problems.train,
-        validation=recipe_problems.validation,
-        held_out=recipe_problems.held_out,
+    counts = {split.value: getattr(recipe_problems, split.value) for split in Split}
+    if name in SOURCES:
+        return choose_splits(SOURCES[name](recipe_problems.options, seed), **counts)
+    source = read_source(name, recipe_problems.options, parse)
+    chosen = take_splits(source.problems, **counts)
+    used = ", ".join(f"{len(chosen.split(split)):,} {split.value.replace('_', '-')}" for split in Split)
+    wanted = ", ".join(f"{count:,}" for count in counts.values())
+    return replace(chosen, notes=(*source.summary(), f"used: {used} (the recipe asks for at most {wanted})"))
+
+
+def read_source(
+    name: str, options: Mapping[str, object], parse: Parse | None = None, others: Collection[str] = ()
+) -> Source:
+    """Return all problems of a file or of a data set of the hub, with what is wrong with its rows.
+
+    Args:
+        name: A path, relative to the current folder, or `OWNER/NAME[:CONFIG]`.
+        options: `problems.options`: `prompt`, `answer`, and `split` for the hub.
+        parse: Reads a gold answer as the check does that will judge.
+        others: Keys (`lint.prompt_keys`) of prompts that should not be here too.
+
+    Raises:
+        RecipeError: nothing is known by this name, it cannot be read, no column is known, or no row can be used.
+    """
+    table, columns = _read(name, options)
+    shape = sniff(table, columns)
+    found = entries(table, shape)
+    findings = lint(found, parse, others)
+    usable = kept(found, findings)
+    if not usable:
+        reasons = "; ".join(finding.sentence(table.unit) for finding in findings)
+        raise RecipeError(f"{name}: not one of its rows can be used. {in_words(shape, found)}. {reasons}")
+    return Source(
+        name=name,
+        unit=table.unit,
+        rows=len(table.rows),
+        shape=in_words(shape, found),
+        findings=findings,
+        problems=tuple(entry.problem for entry in usable),
+        numbers=tuple(entry.number for entry in usable),
+    )
+
+
+def _read(name: str, options: Mapping[str, object]) -> tuple[Table, ColumnOptions]:
+    if is_file_name(name) or Path(name).exists():
+        return read_file(name), validate(ColumnOptions, options, "problems.options")
+    if HUB_NAME.fullmatch(name):
+        asked = validate(HubOptions, options, "problems.options")
+        return read_hub(name, asked.split), asked
+    raise RecipeError(
+        f"problems.source: unknown source {name!r}. Allowed: {', '.join(map(repr, SOURCES))}, a file "
+        f"({', '.join(READERS)}) or a data set of the hub (OWNER/NAME or OWNER/NAME:CONFIG)."
+        f"{did_you_mean(name, [*SOURCES])}"
     )

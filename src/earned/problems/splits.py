@@ -5,8 +5,9 @@ case or compatible Unicode forms is the same problem.
 """
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
+from pathlib import PurePath
 
 from earned.errors import RecipeError
 from earned.problems.problem_set import ProblemSet
@@ -38,7 +39,7 @@ def split_of(prompt: str, gold: str | None) -> float:
 
 
 def make_problem(prompt: str, gold: str | None, source: str, columns: Mapping[str, object] | None = None) -> Problem:
-    """Return the problem with the id and the split that its text gives it."""
+    """Return the problem with the id and the split that its text gives it; files are named in the id by their stem."""
     place = split_of(prompt, gold)
     if place < TRAIN_SHARE:
         split = Split.TRAIN
@@ -46,7 +47,7 @@ def make_problem(prompt: str, gold: str | None, source: str, columns: Mapping[st
         split = Split.VALIDATION
     else:
         split = Split.HELD_OUT
-    name = f"{source}-{problem_hash(prompt, gold)[:12]}"
+    name = f"{PurePath(source).stem}-{problem_hash(prompt, gold)[:12]}"
     return Problem(id=name, prompt=prompt, gold=gold, source=source, split=split, columns=columns or {})
 
 
@@ -72,7 +73,35 @@ def choose_splits(problems: Iterable[Problem], train: int, validation: int, held
         if all(len(chosen[split]) == wanted[split] for split in Split):
             break
     _require(chosen, wanted, len(seen))
-    return ProblemSet(**{split.value: tuple(chosen[split]) for split in Split})
+    return _problem_set(chosen)
+
+
+def take_splits(problems: Sequence[Problem], train: int, validation: int, held_out: int) -> ProblemSet:
+    """Return at most so many of the problems of each split, in their order; all of them different.
+
+    Which ones are left when there are more is decided by their hash: files are often sorted, and neither the seed nor a
+    new order of the file changes what an evaluation measures.
+
+    Raises:
+        RecipeError: when no problem falls into a split of which the recipe wants some.
+    """
+    wanted = {Split.TRAIN: train, Split.VALIDATION: validation, Split.HELD_OUT: held_out}
+    found = {split: [problem for problem in problems if problem.split is split] for split in Split}
+    for split in Split:
+        if wanted[split] and not found[split]:
+            counts = ", ".join(f"{len(found[each])} {each.value}" for each in Split)
+            instead = "" if split is Split.TRAIN else f", or set problems.{split.value} = 0"
+            raise RecipeError(
+                f"problems.{split.value}: no problem of the source falls into this split ({counts}; a hash of its text "
+                f"puts each problem into one). Add problems{instead}"
+            )
+    ids = {split: set(sorted(problem.id for problem in found[split])[: wanted[split]]) for split in Split}
+    return _problem_set({split: [problem for problem in found[split] if problem.id in ids[split]] for split in Split})
+
+
+def _problem_set(chosen: Mapping[Split, Sequence[Problem]]) -> ProblemSet:
+    train, validation, held_out = (tuple(chosen[split]) for split in (Split.TRAIN, Split.VALIDATION, Split.HELD_OUT))
+    return ProblemSet(train=train, validation=validation, held_out=held_out)
 
 
 def _require(chosen: Mapping[Split, list[Problem]], wanted: Mapping[Split, int], different: int) -> None:

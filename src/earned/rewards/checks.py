@@ -1,12 +1,12 @@
 """The table of checks: what `check = "..."` in `[rewards.NAME]` may name."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from earned.errors import RecipeError
 from earned.recipe import Allowance, RewardPart, did_you_mean, validate
 from earned.rewards.controls import ConstantReward, RandomReward
-from earned.rewards.exact import ExactCheck
-from earned.rewards.number import NumberCheck
+from earned.rewards.exact import ExactCheck, read_gold_text
+from earned.rewards.number import NumberCheck, read_gold_number
 from earned.rewards.verdict import BuiltInCheck, Check
 
 CHECKS: Mapping[str, type[BuiltInCheck]] = {
@@ -18,6 +18,9 @@ CHECKS: Mapping[str, type[BuiltInCheck]] = {
 
 CONTROLS: Mapping[str, Allowance] = {"random": "random_reward", "constant": "constant_reward"}
 """Checks that cannot teach anything, and the word in `rewards.allow` that says they are meant."""
+
+GOLD_PARSERS: Mapping[str, Callable[[str], object | None]] = {"number": read_gold_number, "exact": read_gold_text}
+"""From a check that compares with the gold answer to what it makes of one; None when it can make nothing of it."""
 
 
 def make_check(name: str, part: RewardPart) -> Check:

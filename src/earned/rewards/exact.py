@@ -7,14 +7,21 @@ from earned.rewards.verdict import BuiltInCheck, Verdict
 from earned.vocabulary import Attempt
 
 
+def read_gold_text(gold: str) -> str | None:
+    """Return the trimmed gold answer, or None when the rule that reads answers could never give it.
+
+    It must not be empty, hold one line, and no answer mark of its own.
+    """
+    return trim(gold) if extract_answer(f"#### {gold}").answer == trim(gold) else None
+
+
 class ExactCheck(BuiltInCheck):
     """1 when the answer is the gold text, else 0; unscored when no completion could ever give that text."""
 
     def __call__(self, attempt: Attempt) -> Verdict:
         """Judge one attempt; both texts are trimmed and brought to the same Unicode form (NFC), letter case counts."""
         gold = attempt.problem.gold
-        # The gold answer must survive the rule that reads answers: not empty, one line, no answer mark of its own.
-        if gold is None or extract_answer(f"#### {gold}").answer != trim(gold):
+        if gold is None or read_gold_text(gold) is None:
             shown = None if gold is None else gold[:80]
             return Verdict(value=None, extracted=None, explanation=f"the gold answer {shown!r} cannot be compared")
         extraction = extract_answer(attempt.text)

@@ -30,13 +30,18 @@ def parse_number(text: str) -> Decimal | None:
     return Decimal(text.replace(",", ""))
 
 
+def read_gold_number(gold: str) -> Decimal | None:
+    """Return the number that a gold answer is, or None when no answer could be compared with it."""
+    return parse_number(trim(gold))
+
+
 class NumberCheck(BuiltInCheck):
     """1 when the answer equals the gold number, else 0; unscored when the gold answer is no number."""
 
     def __call__(self, attempt: Attempt) -> Verdict:
         """Judge one attempt; `1,024`, `1024` and `1024.0` are equal, nothing is rounded."""
         gold_text = attempt.problem.gold
-        gold = None if gold_text is None else parse_number(trim(gold_text))
+        gold = None if gold_text is None else read_gold_number(gold_text)
         if gold is None:
             shown = None if gold_text is None else gold_text[:80]
             return Verdict(value=None, extracted=None, explanation=f"the gold answer {shown!r} is not a number")
