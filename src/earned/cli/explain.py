@@ -57,7 +57,7 @@ def advantages(
 def clip(
     *, old: float, new: float, advantage: float, clip: tuple[float, float] = (0.8, 1.2), json: Json = False
 ) -> None:
-    """Work out what the clip does with one token, for example `earned explain clip --old 0.20 --new 0.30 --advantage 1`.
+    """Work out what the clip does with a token, for example `earned explain clip --old .2 --new .3 --advantage 1`.
 
     Args:
         old: Probability of the token before the update.
