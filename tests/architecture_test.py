@@ -28,13 +28,23 @@ ONLY_IN = {
     "transformers": "policy/",
     "tokenizers": "policy/",
     "vllm": "rollouts/vllm_engine.py",
-    "subprocess": ("sandbox/", "distributed/"),
+    "gguf": "policy/",
+    # A wheel is fetched by pip, which has no interface inside Python.
+    "subprocess": ("sandbox/", "distributed/", "policy/wheel.py"),
     "multiprocessing": ("sandbox/", "distributed/"),
     "starlette": "dashboard/",
     "uvicorn": "dashboard/",
     "datasets": "problems/",
 }
-WITHOUT_TORCH = ["earned", "earned.recipe", "earned.cli.main", "earned.records.reader", "earned.records.writer"]
+WITHOUT_TORCH = [
+    "earned",
+    "earned.recipe",
+    "earned.cli.main",
+    "earned.cli.explain",
+    "earned.cli.models",
+    "earned.records.reader",
+    "earned.records.writer",
+]
 NEVER_AUDIT = {"training", "rewards", "rollouts", "reward_model"}
 LATE_IMPORT_ROOMS = {"cli"}
 """Commands import `api` when they run, so that help needs no torch."""

@@ -76,6 +76,8 @@ def test_words_for_a_group_that_is_pushed_as_a_whole():
     easy, hard = explain_advantages([[1, 1], [0, 0]], comparison("reinforce_baseline"))
     assert easy.advantages == (0.5, 0.5) and hard.advantages == (-0.5, -0.5)
     assert "the same push" in easy.lesson and "the same push" in hard.lesson
+    middling, mixed = explain_advantages([[0.5, 0.5], [1, 0]], comparison("reinforce_baseline"))
+    assert "equal to the mean of the batch" in middling.lesson and "1 made likelier" in mixed.lesson
     [plain] = explain_advantages([[1, 1]], comparison("reinforce"))
     assert "compared with 0" in plain.lesson
     [nothing] = explain_advantages([[0, 0]], comparison("reinforce"))

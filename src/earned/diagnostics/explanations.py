@@ -193,7 +193,7 @@ def _lesson(rewards: Sequence[float], advantages: Sequence[float], how: Comparis
     if not any(advantages):
         why = {
             "nothing": "Every reward is 0 and nothing is subtracted",
-            "batch": "All rewards of the batch are equal, so no attempt did better than another",
+            "batch": "All rewards are equal, and equal to the mean of the batch",
         }.get(how.baseline, "All rewards are equal, so no attempt did better than another, whatever the reward was")
         return f"{why}: every advantage is exactly 0 and the group teaches nothing."
     against = "the batch" if how.baseline == "batch" else "0"

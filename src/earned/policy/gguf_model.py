@@ -22,7 +22,7 @@ def load_gguf(path: Path) -> Policy:
     mark of quantisation that refuses to be saved, and needs one more package; tests hold the two equal to the bit.
 
     Raises:
-        PolicyError: the file is not GGUF, or of another architecture.
+        PolicyError: the file is not GGUF, of another architecture, or incomplete.
     """
     try:
         reader = GGUFReader(path)
@@ -42,7 +42,9 @@ def _read_weights(reader: GGUFReader, model: PreTrainedModel) -> None:
     stored = {tensor.name: tensor for tensor in reader.tensors}
     names = get_tensor_name_map(MODEL_ARCH.LLAMA, model.config.num_hidden_layers)
     for name, parameter in model.named_parameters():
-        found = stored[names.get_name(name, try_suffixes=(".weight",)) or name]
+        found = stored.get(names.get_name(name, try_suffixes=(".weight", ".bias")) or name)
+        if found is None:
+            raise PolicyError(f"the GGUF file holds no values for {name}")
         values = torch.tensor(dequantize(found.data, found.tensor_type))
         if name.endswith(("q_proj.weight", "k_proj.weight")):
             values = _halves_apart(values, model.config.head_dim)
