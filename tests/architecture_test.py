@@ -28,7 +28,9 @@ ONLY_IN = {
     "transformers": "policy/",
     "tokenizers": "policy/",
     "vllm": "rollouts/vllm_engine.py",
-    "subprocess": ("sandbox/", "distributed/"),
+    "gguf": "policy/",
+    # A wheel is fetched by pip, which has no interface inside Python.
+    "subprocess": ("sandbox/", "distributed/", "policy/wheel.py"),
     "multiprocessing": ("sandbox/", "distributed/"),
     "starlette": "dashboard/",
     "uvicorn": "dashboard/",
@@ -39,6 +41,8 @@ WITHOUT_TORCH = [
     "earned.recipe",
     "earned.cli.main",
     "earned.cli.problems",
+    "earned.cli.explain",
+    "earned.cli.models",
     "earned.records.reader",
     "earned.records.writer",
 ]

@@ -1,3 +1,64 @@
-"""earned: reinforcement learning for reasoning, honest about whether the reward was earned."""
+"""earned: reinforcement learning for reasoning, honest about whether the reward was earned.
+
+The library in three lines:
+
+    import earned
+    recipe = earned.load_recipe("recipes/tiny_sums.toml")
+    result = earned.train(recipe)
+
+Every name is imported when it is first used, so `import earned` needs no torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from earned import algorithms as algorithms
+    from earned import api
+    from earned.api import RunOptions as RunOptions
+    from earned.api import TrainResult as TrainResult
+    from earned.api import resume as resume
+    from earned.api import train as train
+    from earned.errors import EarnedError as EarnedError
+    from earned.policy.pull import pull_model as pull_model
+    from earned.recipe import PretrainRecipe as PretrainRecipe
+    from earned.recipe import Problems as Problems
+    from earned.recipe import Recipe as Recipe
+    from earned.recipe import load_recipe as load_recipe
+    from earned.rollouts.engine import SamplingSettings as SamplingSettings
+
+    evaluate, pretrain = api.evaluate_model, api.pretrain_model
+
+_HOMES = {
+    "EarnedError": "earned.errors",
+    "PretrainRecipe": "earned.recipe",
+    "Problems": "earned.recipe",
+    "Recipe": "earned.recipe",
+    "RunOptions": "earned.api",
+    "SamplingSettings": "earned.rollouts.engine",
+    "TrainResult": "earned.api",
+    "evaluate": "earned.api:evaluate_model",
+    "load_recipe": "earned.recipe",
+    "pretrain": "earned.api:pretrain_model",
+    "pull_model": "earned.policy.pull",
+    "resume": "earned.api",
+    "train": "earned.api",
+}
+"""The module of every name of the library, with `:NAME` where it is called otherwise there."""
+
+
+def __getattr__(name: str) -> object:
+    if name == "algorithms":
+        return import_module("earned.algorithms")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'earned' has no attribute {name!r}")
+    module, _, inner = _HOMES[name].partition(":")
+    value = getattr(import_module(module), inner or name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return ["__version__", "algorithms", *_HOMES]

@@ -87,6 +87,7 @@ def train(
     (folder / "recipe.toml").write_text(to_toml(assembled.recipe), encoding="utf-8")
     write_environment(folder)
     writer = RecordWriter(run_database(folder))
+    writer.meta("recipe", options.recipe_name)
     writer.problems([*assembled.problems.train, *assembled.problems.validation, *assembled.problems.held_out])
     listener = listener or Silence()
     for note in assembled.problems.notes:

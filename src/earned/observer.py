@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from earned import __version__
 from earned.diagnostics.groups import no_signal_advice
 from earned.diagnostics.step_metrics import rollout_metrics
 from earned.evaluation.evaluate import Evaluated, evaluate
 from earned.optimization.optimizer import Optimizer
 from earned.policy.load import Policy
 from earned.recipe import EveryN, Recipe
+from earned.records.reader import RunReader
 from earned.records.rows import StepRow, StepSeconds
+from earned.records.run_folder import run_database
 from earned.records.writer import RecordWriter
 from earned.rollouts.collect import ScoreAttempts
 from earned.rollouts.engine import Draw, Engine, SamplingSettings
 from earned.training.checkpoints import Progress, save_checkpoint
 from earned.training.loop import StepOutcome, due
+from earned.training.model_card import CardFacts, model_card
 from earned.vocabulary import EvaluationResult, Prompt, Split
 
 
@@ -115,8 +119,17 @@ class RunObserver:
             progress,
             keep_last=self.recipe.checkpoint.keep_last,
             keep_step=self.best.step if self.best else None,
+            card=self._card(progress.step),
         )
         self.writer.metric(progress.step, "time/checkpoint_seconds", time.perf_counter() - start)
+
+    def _card(self, step: int) -> str:
+        """Return the model card, from the record, which a resumed run has too."""
+        reader = RunReader(run_database(self.folder))
+        run = CardFacts(
+            run=self.folder.name, recipe_name=reader.meta().get("recipe", "unknown"), step=step, version=__version__
+        )
+        return model_card(run, self.recipe, reader.evaluations(Split.HELD_OUT))
 
     def _evaluated(self, prompts: tuple[Prompt, ...], step: int, phase: str) -> Evaluated:
         """Evaluate; the watched problems are drawn with the same random numbers at every step."""

@@ -264,6 +264,14 @@ def load(
     return validate(kind, table)
 
 
+def load_recipe(file: str | Path, flags: Mapping[str, str] | None = None) -> Recipe:
+    """Return the training recipe of a TOML file; `flags`, such as `{"optim.learning_rate": "1e-5"}`, win over it.
+
+    Raises RecipeError as `load` does.
+    """
+    return load(Recipe, Path(file), flags)
+
+
 def nested(flags: Mapping[str, str]) -> dict[str, Any]:
     """Return dotted flags as nested tables.
 

@@ -60,7 +60,7 @@ def test_a_folder_without_weights(saved):
 
 
 def test_a_hub_id_that_cannot_be_reached(offline):
-    assert "no usable tokeniser" in refusal("nobody/nothing-of-this-name")
+    assert "the hub gives no answer" in refusal("nobody/nothing-of-this-name")
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -9,6 +9,7 @@ from earned.errors import RecipeError
 
 Flags = Annotated[str, Parameter(allow_leading_hyphen=True, show=False)]
 """What is left on the command line after a command's own options."""
+Json = Annotated[bool, Parameter(negative="")]
 
 
 def recipe_flags(tokens: Sequence[str]) -> dict[str, str]:

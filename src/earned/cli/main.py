@@ -1,6 +1,7 @@
 """The verbs of `earned`, and what becomes of errors."""
 
 import sys
+from typing import Literal
 
 import cyclopts
 from rich.console import Console
@@ -20,8 +21,20 @@ app.command("earned.cli.evaluate:evaluate", name="eval", help="Measure a model o
 app.command("earned.cli.problems:problems", help="Look at problems before training on them.")
 app.command("earned.cli.pretrain:pretrain", help="Train a small model from nothing by next-token prediction.")
 app.command("earned.cli.runs:app", name="runs", help="Look at recorded runs.")
+app.command("earned.cli.models:app", name="models", help="List the known models, and fetch one.")
+app.command("earned.cli.explain:app", name="explain", help="Show how advantages, the clip and metrics are worked out.")
 
 USAGE_ERROR, INTERRUPTED = 2, 130
+
+
+@app.command
+def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
+    """Print a completion script, for example `eval "$(earned completion bash)"`.
+
+    Args:
+        shell: The shell it is for.
+    """
+    sys.stdout.write(app.generate_completion(shell=shell))
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -4,19 +4,18 @@ import json as jsonlib
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 from rich.console import Console
 from rich.table import Table
 
+from earned.cli.flags import Json
 from earned.errors import RecordError
 from earned.records.reader import RunReader, find_runs
 from earned.records.run_folder import run_database
 from earned.vocabulary import Split
 
 app = App(name="runs", help="Look at recorded runs.")
-Json = Annotated[bool, Parameter(negative="")]
 
 
 @app.command(name="list")

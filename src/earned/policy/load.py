@@ -9,8 +9,10 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTra
 from transformers.utils import logging as transformers_logging
 
 from earned.errors import PolicyError
+from earned.policy.catalog import BUILT_IN, CATALOG, pulled_folder
+from earned.policy.hub import hub_source
+from earned.recipe import did_you_mean
 
-BUILT_IN = Path(__file__).parent / "builtin"
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json")
 
 transformers_logging.set_verbosity_error()
@@ -51,21 +53,24 @@ def load_policy(name: str) -> Policy:
     """Load a policy with float32 weights onto the GPU if there is one, else the CPU.
 
     Args:
-        name: a built-in name (`tiny`), a folder written by `save_pretrained`, or a hub id.
+        name: a built-in name (`tiny`), a pulled one (`smollm2-135m`), a folder written by `save_pretrained`, or a hub
+            id.
 
     Raises:
-        PolicyError: no such model, no tokeniser beside it, or no end-of-sequence token.
+        PolicyError: no such model, a hub that cannot be reached, no tokeniser beside it, or no end-of-sequence token.
     """
     source = _resolve(name)
     try:
         tokenizer = AutoTokenizer.from_pretrained(source)
     except Exception as error:
-        raise PolicyError(f"model {name!r}: no usable tokeniser in it ({_first_line(error)})") from None
+        reason = f"no usable tokeniser in it ({_first_line(error)})"
+        raise PolicyError(f"model {name!r}: {reason}{_advice(name)}") from None
     try:
         AutoConfig.from_pretrained(source)
         model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
     except Exception as error:
-        raise PolicyError(f"model {name!r}: is no loadable causal language model ({_first_line(error)})") from None
+        reason = f"is no loadable causal language model ({_first_line(error)})"
+        raise PolicyError(f"model {name!r}: {reason}{_advice(name)}") from None
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return make_policy(name, model.to(device), tokenizer)  # pyright: ignore[reportArgumentType]
 
@@ -100,6 +105,8 @@ def _resolve(name: str) -> str:
     built_in = sorted(config.parent.name for config in BUILT_IN.glob("*/config.json"))
     if name in built_in:
         return str(BUILT_IN / name)
+    if name in CATALOG:
+        return str(pulled_folder(name))
     folder = Path(name)
     if folder.is_dir():
         if not (folder / "config.json").is_file():
@@ -108,10 +115,16 @@ def _resolve(name: str) -> str:
             raise PolicyError(f"model {name!r}: the folder holds no tokeniser; save tokenizer.json beside the model")
         return name
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
+        known = [*built_in, *CATALOG]
         raise PolicyError(
-            f"model {name!r}: no such folder, and not built in. Built in: {', '.join(built_in)}; or a hub id OWNER/NAME"
+            f"model {name!r}: no such folder, and not built in or to be pulled.{did_you_mean(name, known)} "
+            f"Known: {', '.join(known)}; or a hub id OWNER/NAME"
         )
-    return name
+    return hub_source(name)
+
+
+def _advice(name: str) -> str:
+    return f". Mend it with: earned models pull {name}" if name in CATALOG else ""
 
 
 def _first_line(error: Exception) -> str:

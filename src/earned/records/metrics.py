@@ -234,5 +234,6 @@ def require_declared(key: str) -> Metric:
     for metric in METRICS:
         if metric.covers(key):
             return metric
-    hint = did_you_mean(key, [metric.key for metric in METRICS])
+    families = ", ".join(dict.fromkeys(f"{metric.key.split('/')[0]}/" for metric in METRICS))
+    hint = did_you_mean(key, [metric.key for metric in METRICS]) or f" Keys begin with {families}"
     raise RecordError(f"metric {key!r} is not declared in records/metrics.py.{hint}")

@@ -38,8 +38,9 @@ def save_checkpoint(
     *,
     keep_last: int,
     keep_step: int | None = None,
+    card: str | None = None,
 ) -> Path:
-    """Write `folder/step_000120`; a half-written one is never visible.
+    """Write `folder/step_000120`, with `card` as its README; a half-written one is never visible.
 
     All but the newest `keep_last` and that of `keep_step`, the best by validation, are removed.
 
@@ -54,6 +55,8 @@ def save_checkpoint(
         save_policy(policy, aside)
         save_file(optimizer.state(), aside / STATE / "optimizer.safetensors")
         (aside / STATE / "progress.json").write_text(json.dumps(asdict(progress)) + "\n")
+        if card is not None:
+            (aside / "README.md").write_text(card, encoding="utf-8")
         for path in [*aside.rglob("*"), aside]:
             _sync(path)
         shutil.rmtree(final, ignore_errors=True)
