@@ -65,7 +65,8 @@ def clustered_interval(values_per_problem: Sequence[float], samples: int) -> Int
     if values_P.min() < 0 or values_P.max() > 1:
         half = _Z * math.sqrt(squared_error)
         return Interval(mean, mean - half, mean + half)
-    effective = problems if equal else mean * (1 - mean) / squared_error
+    # A spread too small to square without underflow says no more than none.
+    effective = mean * (1 - mean) / squared_error if squared_error > 0 else problems
     return wilson_interval(mean, min(max(effective, 1), problems * samples))
 
 
