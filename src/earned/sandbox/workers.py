@@ -147,7 +147,7 @@ class WorkerPool:
             self._workers.add(worker)
         outcome = worker.load(function)
         if outcome.ending is Ending.RETURNED:
-            outcome = worker.ask(message, seconds)
+            outcome = worker.ask(message, seconds, function.code.path)
         if outcome.ending in (Ending.TIMED_OUT, Ending.DIED):
             self._workers.discard(worker)
             self._own.worker = None
@@ -181,13 +181,13 @@ class _Worker:
         if key in self._loaded:
             return Outcome(ending=Ending.RETURNED)
         request = {"do": "load", "source": function.code.source, "sys_path": sys.path}
-        outcome = self.ask(_message(function, request, LOAD_SECONDS), LOAD_SECONDS)
+        outcome = self.ask(_message(function, request, LOAD_SECONDS), LOAD_SECONDS, function.code.path)
         if outcome.ending is Ending.RETURNED:
             self._loaded.add(key)
         return outcome
 
-    def ask(self, message: bytes, seconds: float) -> Outcome:
-        """Send a request and return what came of it; without a reply in time the process is gone afterwards."""
+    def ask(self, message: bytes, seconds: float, path: str) -> Outcome:
+        """Send a request about a file and return what came of it; without a reply in time the process is gone."""
         self._written = b""
         _read(self._stacks)
         deadline = time.monotonic() + seconds + STACK_SECONDS
@@ -199,7 +199,7 @@ class _Worker:
         timed_out = time.monotonic() >= deadline
         stack = self.end()
         if timed_out:
-            detail = f"ran longer than {seconds:g} s, in {_running(stack)}"
+            detail = f"ran longer than {seconds:g} s, in {_running(stack, path)}"
             return Outcome(ending=Ending.TIMED_OUT, detail=detail)
         return Outcome(ending=Ending.DIED, detail=_last_lines(stack + self._written.decode("utf-8", "replace")))
 
@@ -290,17 +290,16 @@ def _complete(message: bytearray) -> bool:
     return len(message) >= HEADER.size and len(message) == HEADER.size + HEADER.unpack_from(message)[0]
 
 
-def _running(written: str) -> str:
-    """Return the functions that were running, innermost first, from what faulthandler wrote."""
+def _running(written: str, path: str) -> str:
+    """Return the functions that were running, innermost first and the file's own last, as faulthandler wrote them."""
     threads = [_FRAME.findall(part) for part in re.split(r"^(?:Current thread|Thread) ", written, flags=re.MULTILINE)]
-    ours = [frames for frames in threads if any(Path(path).name == MAIN.name for path, _, _ in frames)]
+    ours = [frames for frames in threads if any(file == str(MAIN) for file, _, _ in frames)]
     # A very deep stack is cut off before it reaches the worker's own lines; the main thread comes last.
-    frames = [
-        f"{Path(path).name}:{line} in {name}"
-        for path, line, name in (ours or threads)[-1]
-        if Path(path).name != MAIN.name
-    ]
-    return " < ".join(frames[:KEPT_LINES]) or "a place it could not tell"
+    frames = (ours or threads)[-1]
+    last = max((index for index, (file, _, _) in enumerate(frames) if file == path), default=-1)
+    return " < ".join(
+        f"{Path(file).name}:{line} in {name}" for file, line, name in frames[: last + 1][:KEPT_LINES]
+    ) or ("a place it could not tell")
 
 
 def _last_lines(written: str) -> str:
