@@ -1,4 +1,5 @@
 import random
+import re
 import signal
 import sys
 import time
@@ -177,7 +178,7 @@ def test_one_row_that_hangs_is_found_and_the_next_batch_is_scored(pool, kind):
     check = rewarder(pool, kind, limit_seconds=0.5)
     found = list(check.score_all(attempts("124", "hang", "7", "124")).values())
     assert [score.value for score in found] == [1.0, None, 0.0, 1.0]
-    assert "timed out: ran longer than 0.5 s, in my.py:8 in judge < my.py:" in found[1].explanation
+    assert re.search(r"timed out: ran longer than 0\.5 s, in my\.py:[89] in judge < my\.py:", found[1].explanation)
     assert [score.value for score in check.score_all(attempts("124", "7")).values()] == [1.0, 0.0]
 
 

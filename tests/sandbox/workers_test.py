@@ -181,7 +181,7 @@ def test_died_with_its_last_words_and_is_replaced(pool, name, words):
     ("name", "arguments", "place"),
     [
         ("outer", {}, "my.py:27 in inner < my.py:24 in outer"),
-        ("busy", {}, "my.py:33 in busy"),
+        ("busy", {}, "in busy"),
         ("chatty", {}, "in chatty"),
         ("deep", {"n": 500}, "my.py:30 in deep < my.py:30 in deep"),
     ],

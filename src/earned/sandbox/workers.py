@@ -27,8 +27,8 @@ from earned.sandbox.worker_main import HEADER, Message, encoded
 MAIN = Path(__file__).with_name("worker_main.py")
 LOAD_SECONDS = 60.0
 """For a new worker to start and run the file, which may import torch; no call's limit counts it."""
-STACK_SECONDS = 0.2
-"""What a call gets beyond its limit: the time in which the worker writes down where it is."""
+STACK_SECONDS = 0.5
+"""How long to wait, at most, for a worker whose time is up to write down where it is."""
 END_SECONDS = 5.0
 """After which a guard that does not end is killed itself."""
 KEPT_BYTES, KEPT_LINES = 65536, 20
@@ -190,14 +190,15 @@ class _Worker:
         """Send a request about a file and return what came of it; without a reply in time the process is gone."""
         self._written = b""
         _read(self._stacks)
-        deadline = time.monotonic() + seconds + STACK_SECONDS
+        deadline = time.monotonic() + seconds
         reply = self._exchange(memoryview(message), deadline)
         if reply is not None:
             if "returned" in reply:
                 return Outcome(ending=Ending.RETURNED, value=reply["returned"])
             return Outcome(ending=Ending.RAISED, detail=reply["raised"])
         timed_out = time.monotonic() >= deadline
-        stack = self.end()
+        stack = self._stack(STACK_SECONDS if timed_out else 0.0)
+        self.end()
         if timed_out:
             detail = f"ran longer than {seconds:g} s, in {_running(stack, path)}"
             return Outcome(ending=Ending.TIMED_OUT, detail=detail)
@@ -207,8 +208,8 @@ class _Worker:
         """Have the guard kill the worker and everything it started."""
         self._process.terminate()
 
-    def end(self) -> str:
-        """Stop the process, wait until it is gone and return the stack it wrote."""
+    def end(self) -> None:
+        """Stop the process, wait until it is gone and keep its last words."""
         self.stop()
         try:
             self._process.wait(END_SECONDS)
@@ -219,11 +220,9 @@ class _Worker:
         assert stdin and stdout and stderr
         while self._read_errors(stderr.fileno()):
             pass
-        stack = _read(self._stacks)
         for pipe in (stdin, stdout, stderr):
             pipe.close()
         os.close(self._stacks)
-        return stack.decode("utf-8", "replace")
 
     def _pipes(self) -> tuple[int, int, int]:
         """Return the numbers of the pipes to standard input, from standard output and from standard error."""
@@ -253,6 +252,17 @@ class _Worker:
                     if not data or _complete(incoming):
                         return json.loads(incoming[HEADER.size :]) if data else None
         return None
+
+    def _stack(self, seconds: float) -> str:
+        """Return the stack that was written, waiting for it to begin and then to pause."""
+        stack, end = _read(self._stacks), time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(0.01)
+            more = _read(self._stacks)
+            if stack and not more:
+                break
+            stack += more
+        return stack.decode("utf-8", "replace")
 
     def _read_errors(self, stderr: int) -> bool:
         """Read some of standard error; False when there is nothing, at its end or now."""
