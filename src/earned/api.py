@@ -1,5 +1,6 @@
 """The library: `train`, `evaluate_model`, `pretrain_model`; the only place where parts are wired together."""
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,16 +22,18 @@ from earned.policy.tiny import untrained_policy
 from earned.problems.problem_set import ProblemSet, step_problems
 from earned.problems.sources import load_problems
 from earned.problems.sums import SumsOptions
-from earned.recipe import PretrainRecipe, Problems, Recipe, Rewards, load, to_toml, validate
+from earned.recipe import PretrainRecipe, Problems, Recipe, RewardPart, Rewards, load, to_toml, validate
 from earned.records.environment import write_environment
 from earned.records.reader import RunReader
 from earned.records.run_folder import create_run_folder, run_database
 from earned.records.writer import RecordWriter
-from earned.rewards.checks import GOLD_PARSERS
-from earned.rewards.compose import Rewarder, require_scored
+from earned.rewards.checks import GOLD_PARSERS, make_check
+from earned.rewards.compose import Part, Rewarder, require_scored
+from earned.rewards.user_reward import HANDED_OVER, Resources, RewardFunction
 from earned.rollouts.collect import ScoreAttempts
 from earned.rollouts.engine import Draw, SamplingSettings
 from earned.rollouts.torch_engine import TorchEngine
+from earned.sandbox.workers import WorkerPool
 from earned.training.checkpoints import Progress, checkpoints, load_progress
 from earned.training.loop import Training
 from earned.training.loop import train as run_loop
@@ -38,6 +41,9 @@ from earned.training.pretrain import pretrain
 from earned.training.reference import Reference
 from earned.training.update import Updater, UpdateSettings
 from earned.vocabulary import Attempt, EvaluationResult, Prompt, Score, Split
+
+WORKERS = max(4, os.cpu_count() or 1)
+"""Processes for the user's own rewards: they often wait for something else, so a few more than there are processors."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,54 +76,64 @@ def train(
     recipe: Recipe,
     options: RunOptions | None = None,
     *,
+    reward: RewardFunction | None = None,
     listener: Listener | None = None,
     stop_requested: Callable[[], bool] = lambda: False,
 ) -> TrainResult:
     """Train a model by reinforcement learning into a new run folder.
 
+    `reward` is called by keyword like a function of a file, but in this process: see `rewards/user_reward.py`. It is
+    the part of the recipe with `check = "python"`, or where there is none the whole reward, in place of the recipe's.
+
     Raises:
         RecipeError: something in the recipe, the problems or the model cannot work; nothing was written.
         RecordError: the run folder exists already or cannot be written.
-        VerifierError: too many completions of a step could not be scored.
+        VerifierError: too many completions of a step could not be scored, or `reward` took too long.
         EngineError: the gradient stayed non-finite.
     """
     options = options or RunOptions()
-    assembled = _assemble(recipe, recipe.model)
-    folder = create_run_folder(options.runs, options.name, options.recipe_name, overwrite=options.overwrite)
-    (folder / "recipe.toml").write_text(to_toml(assembled.recipe), encoding="utf-8")
-    write_environment(folder)
-    writer = RecordWriter(run_database(folder))
-    writer.meta("recipe", options.recipe_name)
-    writer.problems([*assembled.problems.train, *assembled.problems.validation, *assembled.problems.held_out])
+    recipe = _with_function(recipe, reward)
     listener = listener or Silence()
-    for note in assembled.problems.notes:
-        writer.event(0, "problems", note, {})
-        listener.said(note)
-    return _run(assembled, folder, writer, Progress(), listener, stop_requested)
+    with WorkerPool(WORKERS) as pool:
+        assembled = _assemble(recipe, recipe.model, pool, reward)
+        folder = create_run_folder(options.runs, options.name, options.recipe_name, overwrite=options.overwrite)
+        (folder / "recipe.toml").write_text(to_toml(assembled.recipe), encoding="utf-8")
+        write_environment(folder)
+        writer = RecordWriter(run_database(folder))
+        for key, value in {"recipe": options.recipe_name, **assembled.file_hashes}.items():
+            writer.meta(key, value)
+        writer.problems([*assembled.problems.train, *assembled.problems.validation, *assembled.problems.held_out])
+        for note in assembled.problems.notes:
+            writer.event(0, "problems", note, {})
+            listener.said(note)
+        return _run(assembled, folder, writer, Progress(), listener, stop_requested)
 
 
 def resume(
     folder: Path,
     expected: Recipe | None = None,
     *,
+    reward: RewardFunction | None = None,
     listener: Listener | None = None,
     stop_requested: Callable[[], bool] = lambda: False,
 ) -> TrainResult:
     """Go on with a run from its newest checkpoint, as if it had never stopped.
 
     Raises what `train` raises, RecordError when the folder holds no run, and RecipeError when the run was started
-    with another recipe than `expected`.
+    with another recipe than `expected`, or the file of a reward has changed.
     """
     if not run_database(folder).is_file():
         raise RecordError(f"{folder}: there is no run here to resume")
     recipe = load(Recipe, folder / "recipe.toml", environment={})
-    _require_same(recipe, expected or recipe)
+    _require_same(recipe, _with_function(expected or recipe, reward))
     saved = checkpoints(folder / "checkpoints")
-    assembled = _assemble(recipe, str(saved[-1]) if saved else recipe.model)
-    progress = load_progress(saved[-1], assembled.optimizer) if saved else Progress()
-    writer = RecordWriter(run_database(folder), resume=True)
-    writer.truncate_after(progress.step if saved else -1)
-    return _run(assembled, folder, writer, progress, listener or Silence(), stop_requested)
+    with WorkerPool(WORKERS) as pool:
+        assembled = _assemble(recipe, str(saved[-1]) if saved else recipe.model, pool, reward)
+        _require_same_files(RunReader(run_database(folder)).meta(), assembled.file_hashes)
+        progress = load_progress(saved[-1], assembled.optimizer) if saved else Progress()
+        writer = RecordWriter(run_database(folder), resume=True)
+        writer.truncate_after(progress.step if saved else -1)
+        return _run(assembled, folder, writer, progress, listener or Silence(), stop_requested)
 
 
 def evaluate_model(
@@ -127,12 +143,15 @@ def evaluate_model(
     keep_freed_memory()
     policy = load_policy(model)
     require_plain_head(policy.model)
-    prompts = render_all(policy, load_problems(problems, seed).held_out, settings.max_new_tokens)
+    chosen = load_problems(problems, seed)
+    prompts = render_all(policy, chosen.held_out, settings.max_new_tokens)
     if not prompts:
         raise RecipeError("problems.held_out: 0 problems, so there is nothing to evaluate")
     engine = TorchEngine(policy, batch_size=1024)
     stamp = Draw(seed=seed, step=0, purpose=Split.HELD_OUT.value)
-    return evaluate(engine, prompts, _answers_scorer(check), settings, stamp).result
+    with WorkerPool(WORKERS) as pool:
+        score = _answers(check, Resources(pool=pool, columns=_columns(chosen))).score_all
+        return evaluate(engine, prompts, score, settings, stamp).result
 
 
 def pretrain_model(recipe: PretrainRecipe, output: Path, report: Callable[[int, float], None]) -> Path:
@@ -180,17 +199,20 @@ class _Assembled:
     optimizer: Optimizer
     score: ScoreAttempts
     score_answers: ScoreAttempts
+    file_hashes: Mapping[str, str]
+    """SHA-256 of the files of the user's own rewards, by their key in the record."""
 
 
-def _assemble(recipe: Recipe, model: str) -> _Assembled:
+def _assemble(recipe: Recipe, model: str, pool: WorkerPool, reward: RewardFunction | None) -> _Assembled:
     """Check everything the recipe names before anything is written."""
     keep_freed_memory()
     algorithm = resolve(recipe.algorithm.name, **recipe.algorithm.model_dump(exclude={"name", "updates_per_batch"}))
     _require_siblings(recipe, algorithm)
-    rewarder = Rewarder.from_recipe(recipe.rewards)
-    score_answers = _answers_scorer(recipe.evaluation.check)
     problems = load_problems(recipe.problems, recipe.seed, GOLD_PARSERS.get(recipe.evaluation.check))
     _require_a_step(recipe, problems)
+    resources = Resources(pool=pool, columns=_columns(problems), function=reward)
+    rewarder = Rewarder.from_recipe(recipe.rewards, resources)
+    answers = _answers(recipe.evaluation.check, resources)
     policy = load_policy(model)
     require_plain_head(policy.model)
     prompts = {split: render_all(policy, problems.split(split), recipe.sampling.max_new_tokens) for split in Split}
@@ -214,7 +236,9 @@ def _assemble(recipe: Recipe, model: str) -> _Assembled:
         algorithm=algorithm,
         optimizer=Optimizer(parameters, optim),
         score=score,
-        score_answers=score_answers,
+        score_answers=answers.score_all,
+        file_hashes={f"reward_file/{name}": digest for name, digest in rewarder.file_hashes.items()}
+        | {f"evaluation_file/{name}": digest for name, digest in answers.file_hashes.items()},
     )
 
 
@@ -324,8 +348,36 @@ def _require_same(stored: Recipe, expected: Recipe) -> None:
         raise RecipeError("--resume: the run was started with another recipe; resume goes on with the same one")
 
 
-def _answers_scorer(check: str) -> ScoreAttempts:
-    return Rewarder.from_recipe(validate(Rewards, {"accuracy": {"check": check}})).score_all
+def _require_same_files(stored: Mapping[str, str], hashes: Mapping[str, str]) -> None:
+    for key, digest in hashes.items():
+        if stored.get(key) != digest:
+            raise RecipeError(
+                f"--resume: the file of {key.partition('/')[2]!r} has changed since the run was started "
+                f"(SHA-256 {str(stored.get(key))[:12]} then, {digest[:12]} now), so its rewards would not be the same. "
+                "Put the old file back, or start a new run"
+            )
+
+
+def _with_function(recipe: Recipe, function: RewardFunction | None) -> Recipe:
+    """Return the recipe with the function as its whole reward, unless a part is meant for it."""
+    rewards = recipe.rewards
+    if function is None or any(part.check == HANDED_OVER for part in rewards.parts.values()):
+        return recipe
+    kept = rewards.model_dump(include={"allow", "max_unscored_share"})
+    name = getattr(function, "__name__", type(function).__name__)
+    return recipe.model_copy(update={"rewards": validate(Rewards, {**kept, name: {"check": HANDED_OVER}}, "rewards")})
+
+
+def _columns(problems: ProblemSet) -> tuple[str, ...]:
+    """Return the further columns that any problem has."""
+    every = (problem for split in Split for problem in problems.split(split))
+    return tuple(dict.fromkeys(column for problem in every for column in problem.columns))
+
+
+def _answers(check: str, resources: Resources) -> Rewarder:
+    return Rewarder(
+        (Part(name="accuracy", weight=1.0, check=make_check("evaluation", RewardPart(check=check), resources)),)
+    )
 
 
 def _require_a_step(recipe: Recipe, problems: ProblemSet) -> None:

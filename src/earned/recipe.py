@@ -49,7 +49,7 @@ class Problems(Section):
 
 
 class RewardPart(Section):
-    """One named part of the reward; `check` is the name of a built-in check."""
+    """One named part of the reward; `check` names a built-in one, or a function of the user's, "FILE.py:function"."""
 
     check: str
     weight: float = Field(default=1.0, allow_inf_nan=False)

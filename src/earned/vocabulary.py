@@ -129,11 +129,13 @@ class PartScore:
     name: str
     weight: float
     value: float | None
-    """None when the part could not judge (status unscored)."""
+    """None when the part could not judge (status unscored), or does not apply."""
     extracted: str | None
     """The answer that was read, None when none was found."""
     explanation: str
     """The rule that decided, in words."""
+    applies: bool = True
+    """False when the part has nothing to say about this completion, and so leaves the sum."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,7 +143,7 @@ class Score:
     """The reward of one completion with its reasons."""
 
     value: float | None
-    """Weighted sum of the parts; None exactly when status is unscored."""
+    """Weighted sum of the parts that apply; None exactly when status is unscored."""
     status: ScoreStatus
     parts: tuple[PartScore, ...]
 

@@ -8,7 +8,7 @@ from earned.recipe import Rewards
 from earned.rewards.compose import Part, Rewarder, require_scored
 from earned.rewards.exact import ExactCheck
 from earned.rewards.number import NumberCheck
-from earned.rewards.verdict import Verdict
+from earned.rewards.verdict import PerAttempt, Verdict
 from earned.vocabulary import Attempt, Problem, ScoreStatus, Split
 
 
@@ -21,12 +21,17 @@ def rewarder(**tables):
     return Rewarder.from_recipe(Rewards.model_validate(tables))
 
 
+def score_of(reward, attempt):
+    return reward.score_all({attempt.rollout_id: attempt})[attempt.rollout_id]
+
+
 def giving(value):
     return lambda _: Verdict(value=value, extracted=None, explanation="made up")
 
 
 def two_parts(check):
-    return Rewarder((Part(name="answer", weight=1.0, check=NumberCheck()), Part(name="own", weight=1.0, check=check)))
+    checks = {"answer": PerAttempt(NumberCheck()), "own": PerAttempt(check)}
+    return Rewarder(tuple(Part(name=name, weight=1.0, check=check) for name, check in checks.items()))
 
 
 def test_weighted_sum_of_the_parts():
@@ -35,7 +40,7 @@ def test_weighted_sum_of_the_parts():
         same={"check": "exact", "weight": 0.5},
         cost={"check": "constant", "weight": -0.25},
     )
-    right, close, wrong = (reward.score(attempt(text)) for text in ("A124", "A124.0", "A9"))
+    right, close, wrong = (score_of(reward, attempt(text)) for text in ("A124", "A124.0", "A9"))
     assert (right.value, close.value, wrong.value) == (2.25, 1.75, -0.25)
     assert [(part.name, part.weight, part.value) for part in close.parts] == [
         ("answer", 2.0, 1.0),
@@ -63,17 +68,17 @@ def raising(_):
     ],
 )
 def test_a_part_that_cannot_judge_leaves_the_score_unscored(check, reason):
-    score = two_parts(check).score(attempt("A124"))
+    score = score_of(two_parts(check), attempt("A124"))
     assert score.value is None and score.status is ScoreStatus.UNSCORED
     assert reason in score.explanation
     assert score.parts[0].value == 1, "what the other part said is kept"
-    assert two_parts(giving(0.5)).score(attempt("A124")).value == 1.5, "the same with a part that can judge"
+    assert score_of(two_parts(giving(0.5)), attempt("A124")).value == 1.5, "the same with a part that can judge"
 
 
 def test_bad_gold_is_unscored_and_a_bad_completion_is_zero():
     reward = rewarder(answer={"check": "number"})
-    assert reward.score(attempt("A124", gold="many")).status is ScoreStatus.UNSCORED
-    assert reward.score(attempt("I give up")).value == 0
+    assert score_of(reward, attempt("A124", gold="many")).status is ScoreStatus.UNSCORED
+    assert score_of(reward, attempt("I give up")).value == 0
 
 
 def test_scores_are_matched_by_id():
@@ -118,7 +123,7 @@ def test_a_control_alone_must_be_allowed_by_name(parts, needed):
     for word in needed:
         with pytest.raises(RecipeError):
             rewarder(allow=[other for other in needed if other != word], **parts)
-    assert rewarder(allow=needed, **parts).score(attempt("A1")).value is not None
+    assert score_of(rewarder(allow=needed, **parts), attempt("A1")).value is not None
 
 
 def test_a_control_beside_a_real_check_needs_no_allowance():
@@ -126,8 +131,8 @@ def test_a_control_beside_a_real_check_needs_no_allowance():
 
 
 def test_too_many_unscored_stop_the_run_and_show_three():
-    good = two_parts(giving(1.0)).score(attempt("A124"))
-    bad = two_parts(raising).score(attempt("A124"))
+    good = score_of(two_parts(giving(1.0)), attempt("A124"))
+    bad = score_of(two_parts(raising), attempt("A124"))
     scores = {f"r{n}": bad if n < 4 else good for n in range(16)}
     with pytest.raises(VerifierError) as error:
         require_scored(scores, 0.2)

@@ -1,8 +1,9 @@
 """What a check is asked and what it answers."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from earned.recipe import Section
 from earned.vocabulary import Attempt
@@ -13,15 +14,21 @@ class Verdict:
     """What one check says about an attempt."""
 
     value: float | None
-    """0 wrong, 1 right for the built-in checks; None when the check could not judge (unscored)."""
+    """0 wrong, 1 right for the built-in checks; None when the check could not judge (unscored) or does not apply."""
     extracted: str | None
     """The answer that was read, None when none was found."""
     explanation: str
     """The rule that decided, in words."""
+    applies: bool = True
+    """False when the attempt is none of the check's business: the part leaves the sum, and nothing has failed."""
 
 
-Check = Callable[[Attempt], Verdict]
-"""A pure function of the attempt. It may raise: that leaves the attempt unscored, never wrong."""
+class Check(Protocol):
+    """Judges the attempts of a step."""
+
+    def judge(self, attempts: Mapping[str, Attempt]) -> Mapping[str, Verdict]:
+        """Return a verdict for every attempt under its id; what it cannot judge has the value None."""
+        ...
 
 
 class BuiltInCheck(Section):
@@ -30,3 +37,30 @@ class BuiltInCheck(Section):
     @abstractmethod
     def __call__(self, attempt: Attempt) -> Verdict:
         """Judge one attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class PerAttempt:
+    """The check that a function of a single attempt makes; where it raises, that attempt alone is not judged."""
+
+    function: Callable[[Attempt], Verdict]
+
+    def judge(self, attempts: Mapping[str, Attempt]) -> dict[str, Verdict]:
+        """Judge one attempt after the other."""
+        return {name: self._verdict(attempt) for name, attempt in attempts.items()}
+
+    def _verdict(self, attempt: Attempt) -> Verdict:
+        try:
+            return self.function(attempt)
+        except Exception as error:
+            return broken(error)
+
+
+def failure(explanation: str) -> Verdict:
+    """Return the verdict of a check that could not judge: the failure is ours, whatever the attempt says."""
+    return Verdict(value=None, extracted=None, explanation=explanation)
+
+
+def broken(error: Exception) -> Verdict:
+    """Return the verdict of a check that raised."""
+    return failure(f"the check failed: {type(error).__name__}: {error}")
