@@ -52,3 +52,14 @@ def sampling_cache(model: PreTrainedModel, capacity: int) -> Cache:
     cache = DynamicCache(config=model.config)
     cache.layers = [RoomyLayer(capacity) if type(layer) is DynamicLayer else layer for layer in cache.layers]
     return cache
+
+
+def hand_out(cache: Cache, prompt_of_B: Tensor) -> None:
+    """Give every row the keys and values of its prompt, in place of one row a prompt; gradients flow back.
+
+    By `index_select`, whose backward pass adds rows in order. That of indexing adds them in parallel, in any order, so
+    two runs of one seed would differ in the last bit, and soon in everything.
+    """
+    for layer in cache.layers:
+        layer.keys = layer.keys.index_select(0, prompt_of_B)
+        layer.values = layer.values.index_select(0, prompt_of_B)

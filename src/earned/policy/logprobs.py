@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers import DynamicCache, PreTrainedModel
 
 from earned.errors import PolicyError
+from earned.policy.cache import hand_out
 
 CHUNK_LOGITS = 2**24
 """Most logits held at once (64 MB in float32)."""
@@ -82,7 +83,7 @@ def shared_prompt_scores(
         cache=cache,
         use_cache=True,
     ).last_hidden_state
-    cache.batch_select_indices(layout.prompt_of_B)
+    hand_out(cache, layout.prompt_of_B)
     place_S = torch.arange(layout.completion_width, device=token_ids_BT.device)
     place_BS = layout.lengths_B[:, None] + place_S
     column_BS = place_BS.clamp(max=token_ids_BT.shape[1] - 1)
@@ -95,7 +96,7 @@ def shared_prompt_scores(
         cache=cache,
         use_cache=True,
     ).last_hidden_state
-    before_B1H = hidden_PLH[layout.prompt_of_B, -1:]
+    before_B1H = hidden_PLH[:, -1:].index_select(0, layout.prompt_of_B)
     predicting_BSH = torch.cat([before_B1H, hidden_BSH[:, :-1]], dim=1)
     scores_N = _head_scores(model, predicting_BSH[wanted_BS], token_ids_BS[wanted_BS], temperature)
     zeros_BT = torch.zeros(token_ids_BT.shape, dtype=scores_N[0].dtype, device=token_ids_BT.device)
