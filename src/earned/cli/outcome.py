@@ -42,14 +42,16 @@ def show(result: "TrainResult", console: Console) -> None:
     if before is None or after is None:
         console.print(f"no held-out problems, so nothing to compare. Run: {result.run}", soft_wrap=True)
         return
+    console.print("the most likely completion of the same problems")
     console.print(_completions(result))
+    console.print(f"{after.problems} held-out problems, {after.samples} samples each", highlight=False)
     console.print(_table(before, after))
     console.print(_verdict(before, after), soft_wrap=True)
     console.print(f"run    {result.run}\nmodel  {result.model}", soft_wrap=True, highlight=False)
 
 
 def _table(before: EvaluationResult, after: EvaluationResult) -> Table:
-    table = Table(title=f"{after.problems} held-out problems, {after.samples} samples each", title_justify="left")
+    table = Table()
     table.add_column("")
     table.add_column(f"before (step {before.step})", justify="right")
     table.add_column(f"after (step {after.step})", justify="right")
@@ -68,7 +70,7 @@ def _completions(result: "TrainResult") -> Table:
     assert result.before and result.after
     reader = RunReader(run_database(result.run))
     prompts = {problem.id: problem.prompt for problem in reader.problems()}
-    table = Table(title="the most likely completion of the same problems", title_justify="left")
+    table = Table()
     for column in ("problem", "before", "after"):
         table.add_column(column, overflow="fold")
     first, last = (
