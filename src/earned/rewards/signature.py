@@ -60,11 +60,12 @@ class Signature:
         names = ROW_NAMES if self.per_row else BATCH_NAMES
         known = [*names, *(column for column in columns if column not in names)]
         missing = [name for name in self.required if name not in known]
+        free = [name for name in known if name not in self.named]
         if missing:
             raise RecipeError(
                 f"{where}: {function} asks for {', '.join(map(repr, self.named))}, but there is no "
                 f"{', '.join(map(repr, missing))}. It may ask for {', '.join(map(repr, names))} and the columns of the "
-                f"problems: {', '.join(map(repr, columns)) or 'none'}.{did_you_mean(missing[0], known)}"
+                f"problems: {', '.join(map(repr, columns)) or 'none'}.{did_you_mean(missing[0], free)}"
             )
         if not self.takes_any and names[0] not in self.named:
             raise RecipeError(
