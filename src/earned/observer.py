@@ -72,6 +72,7 @@ class RunObserver:
     best: EvaluationResult | None = None
     """The best evaluation on the validation problems so far; chooses the checkpoint that is never pruned."""
     weights_changed: bool = False
+    _said_unchanged: bool = False
 
     def evaluate(self, step: int) -> None:
         """Sample the frozen problems, record the completions and the accuracies, and remember a new best."""
@@ -79,7 +80,7 @@ class RunObserver:
             if not prompts:
                 continue
             found = self._evaluated(prompts, step, split.value)
-            self.writer.rollouts(step, split.value, found.groups, None, (), False)
+            self.writer.rollouts(step, split.value, found.groups, None, (), self._keeps_tokens(step))
             self.writer.evaluation(found.result)
             self.listener.evaluated(found.result)
             better = self.best is None or found.result.mean > self.best.mean
@@ -121,7 +122,7 @@ class RunObserver:
             keep_step=self.best.step if self.best else None,
             card=self._card(progress.step),
         )
-        self.writer.metric(progress.step, "time/checkpoint_seconds", time.perf_counter() - start)
+        self.writer.checkpoint_seconds(progress.step, time.perf_counter() - start)
 
     def _card(self, step: int) -> str:
         """Return the model card, from the record, which a resumed run has too."""
@@ -164,7 +165,8 @@ class RunObserver:
         if metrics.get("update/skipped", 0.0) > 0:
             self._event(step, "update_skipped", "the gradient was not finite, so the update was skipped")
         changed = metrics.get("update/weights_changed_share")
-        if changed == 0.0 and outcome.report.updates:
+        if changed == 0.0 and outcome.report.updates and not self._said_unchanged:
+            self._said_unchanged = True
             self._event(step, "weights_unchanged", "the update changed no weight; see optim.learning_rate")
         self.weights_changed = self.weights_changed or bool(changed)
 

@@ -5,6 +5,7 @@ from statistics import fmean
 
 import pytest
 
+from earned.errors import VerifierError
 from earned.evaluation.evaluate import evaluate
 from earned.policy.prompts import render_all
 from earned.policy.tiny import EOS_ID, untrained_policy
@@ -135,7 +136,7 @@ def test_unscored_completions_are_left_out(engine, prompts):
 
 
 def test_nothing_scored_is_an_error(engine, prompts):
-    with pytest.raises(ValueError, match="at least one problem"):
+    with pytest.raises(VerifierError, match="could be scored, for example"):
         evaluate(engine, prompts, scorer(lambda text, name: None), SETTINGS, STAMP)
 
 

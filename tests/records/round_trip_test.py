@@ -61,12 +61,13 @@ def test_steps_and_metrics(database):
     assert reader.metrics_at(1) == {"reward/mean": 0.25, "update/loss": 0.5}
 
 
-def test_a_metric_known_only_after_its_step(database):
+def test_the_seconds_of_saving_are_known_only_after_the_step(database):
     with RecordWriter(database) as records:
-        records.metric(3, "time/checkpoint_seconds", 0.5)
-        with pytest.raises(RecordError, match="not declared"):
-            records.metric(3, "time/chekpoint_seconds", 0.5)
-    assert RunReader(database).metrics_at(3) == {"time/checkpoint_seconds": 0.5}
+        records.step(StepRow(step=3, policy_version=3, seconds=StepSeconds(total=2)), {})
+        records.checkpoint_seconds(3, 0.5)
+    reader = RunReader(database)
+    assert reader.metrics_at(3) == {"time/checkpoint_seconds": 0.5}
+    assert reader.steps()[0].seconds == StepSeconds(total=2, checkpoint=0.5)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

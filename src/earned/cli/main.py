@@ -15,11 +15,20 @@ app = cyclopts.App(
     version=__version__,
     help_format="markdown",
 )
-app.command("earned.cli.demo:demo", help="Train the built-in model on chained sums: about two minutes.")
-app.command("earned.cli.train:train", help="Train a model by reinforcement learning, as a recipe says.")
+# By name, so that `--help` imports none of them; the help is given here because their docstrings are not read for it.
+RECIPE_FLAGS = """
+
+Every key of the recipe is also a flag after the file, for example `--algorithm.name rloo --steps 10`, and a variable of
+the environment, for example `EARNED_OPTIM__LEARNING_RATE=1e-5`. Defaults < file < environment < flags; `--dry-run` shows what
+they come to."""
+app.command("earned.cli.demo:demo", help="Train the built-in model on chained sums by GRPO: about two minutes.")
+app.command("earned.cli.train:train", help=f"Train a model by reinforcement learning, as a recipe says.{RECIPE_FLAGS}")
 app.command("earned.cli.evaluate:evaluate", name="eval", help="Measure a model on held-out problems.")
 app.command("earned.cli.problems:problems", help="Look at problems before training on them.")
-app.command("earned.cli.pretrain:pretrain", help="Train a small model from nothing by next-token prediction.")
+app.command(
+    "earned.cli.pretrain:pretrain",
+    help=f"Train a small model from nothing by next-token prediction, as a recipe says.{RECIPE_FLAGS}",
+)
 app.command("earned.cli.runs:app", name="runs", help="Look at recorded runs.")
 app.command("earned.cli.models:app", name="models", help="List the known models, and fetch one.")
 app.command("earned.cli.explain:app", name="explain", help="Show how advantages, the clip and metrics are worked out.")

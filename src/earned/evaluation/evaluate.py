@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from earned.errors import VerifierError
 from earned.evaluation.statistics import clustered_interval, pass_at_k
 from earned.rollouts.collect import ScoreAttempts, scored_groups
 from earned.rollouts.engine import Draw, Engine, SamplingSettings
@@ -38,13 +39,16 @@ def evaluate(
     result, whose `problems` says how many are in it.
 
     Raises:
-        ValueError: when nothing could be scored.
+        VerifierError: when nothing could be scored.
     """
     draw = replace(stamp, step=0) if fixed else stamp
     groups = scored_groups(prompts, engine.generate(prompts, settings, draw), score, stamp)
     most_likely = engine.generate(prompts, replace(settings, group_size=1, temperature=0.0), draw)
     greedy = scored_groups(prompts, most_likely, score, stamp, first_attempt=GREEDY_ATTEMPT)
     values = [found for group in groups if (found := _values(group))]
+    if not values:
+        why = groups[0].rollouts[0].score.explanation
+        raise VerifierError(f"no completion of the {stamp.purpose} problems could be scored, for example: {why}")
     greedy_values = [value for group in greedy for value in _values(group)]
     interval = clustered_interval([_mean(found) for found in values], settings.group_size)
     rollouts = [rollout for group in groups for rollout in group.rollouts]

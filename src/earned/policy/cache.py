@@ -57,9 +57,10 @@ def sampling_cache(model: PreTrainedModel, capacity: int) -> Cache:
 def hand_out(cache: Cache, prompt_of_B: Tensor) -> None:
     """Give every row the keys and values of its prompt, in place of one row a prompt; gradients flow back.
 
-    By `index_select`, whose backward pass adds rows in order. That of indexing adds them in parallel, in any order, so
-    two runs of one seed would differ in the last bit, and soon in everything.
+    By `index_select`, whose backward pass adds the rows of a prompt in order. That of indexing is among the operations
+    that torch lists as non-deterministic on the CPU, and one bit is enough for two runs of one seed to part.
     """
     for layer in cache.layers:
+        assert isinstance(layer, DynamicLayer) and layer.keys is not None and layer.values is not None
         layer.keys = layer.keys.index_select(0, prompt_of_B)
         layer.values = layer.values.index_select(0, prompt_of_B)

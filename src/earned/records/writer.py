@@ -97,10 +97,10 @@ class RecordWriter:
         values = [{"step": row.step, "key": key, "value": float(value)} for key, value in metrics.items()]
         self._put([*_insert("steps", [columns]), *_insert("metrics", values)])
 
-    def metric(self, step: int, key: str, value: float) -> None:
-        """Record one metric that is known only after its step was recorded; an undeclared one raises RecordError."""
-        require_declared(key)
-        self._put(_insert("metrics", [{"step": step, "key": key, "value": float(value)}]))
+    def checkpoint_seconds(self, step: int, seconds: float) -> None:
+        """Record how long saving took, which is known only after its step was recorded."""
+        metric = _insert("metrics", [{"step": step, "key": "time/checkpoint_seconds", "value": seconds}])
+        self._put([("UPDATE steps SET checkpoint_seconds = ? WHERE step = ?", [(seconds, step)]), metric])
 
     def rollouts(
         self,
