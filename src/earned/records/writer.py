@@ -99,8 +99,8 @@ class RecordWriter:
 
     def checkpoint_seconds(self, step: int, seconds: float) -> None:
         """Record how long saving took, which is known only after its step was recorded."""
-        metric = _insert("metrics", [{"step": step, "key": "time/checkpoint_seconds", "value": seconds}])
-        self._put([("UPDATE steps SET checkpoint_seconds = ? WHERE step = ?", [(seconds, step)]), metric])
+        metrics = _insert("metrics", [{"step": step, "key": "time/checkpoint_seconds", "value": seconds}])
+        self._put([("UPDATE steps SET checkpoint_seconds = ? WHERE step = ?", [(seconds, step)]), *metrics])
 
     def rollouts(
         self,
