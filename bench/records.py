@@ -1,6 +1,6 @@
 """What records cost: time spent handing over and writing every completion and token, as a share of the step time.
 
-    python bench/records.py [--steps 12]
+    python bench/records.py [--steps 40]
 
 Prints one table and one ratio; the bar is 2 %.
 """
@@ -16,7 +16,7 @@ from earned.records.reader import RunReader
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=40)
     steps = parser.parse_args().steps
     flags = {"steps": str(steps), "evaluation.every": str(steps), "problems.held_out": "32", "problems.validation": "0"}
     with tempfile.TemporaryDirectory() as folder:

@@ -147,7 +147,7 @@ class RunObserver:
         return step % tokens.every == 0 if isinstance(tokens, EveryN) else tokens == "all"
 
     def _throughput(self, outcome: StepOutcome) -> dict[str, float]:
-        tokens = sum(len(r.completion.token_ids) for group in outcome.groups for r in group.rollouts)
+        tokens = sum(r.completion.length for group in outcome.groups for r in group.rollouts)
         timed = {f"time/{part}_seconds": outcome.seconds.get(part, 0.0) for part in ("sample", "score", "update")}
         return timed | {
             "time/evaluate_seconds": outcome.seconds.get("evaluate", 0.0),

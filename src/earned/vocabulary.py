@@ -96,6 +96,11 @@ class Completion:
         return tuple(token for segment in self.segments for token in segment.token_ids)
 
     @property
+    def length(self) -> int:
+        """Tokens, the sampled end-of-sequence included."""
+        return sum(len(segment.token_ids) for segment in self.segments)
+
+    @property
     def sampled(self) -> tuple[bool, ...]:
         """[completion length], True where the policy drew the token."""
         return tuple(segment.sampled for segment in self.segments for _ in segment.token_ids)

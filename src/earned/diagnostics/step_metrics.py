@@ -41,7 +41,7 @@ def rollout_metrics(groups: Sequence[RolloutGroup], advantages: Mapping[str, flo
 
 
 def _lengths(rollouts: Sequence[Rollout]) -> list[int]:
-    return [len(rollout.completion.token_ids) for rollout in rollouts]
+    return [rollout.completion.length for rollout in rollouts]
 
 
 def _reward_values(judged: Sequence[Rollout]) -> dict[str, list[float]]:

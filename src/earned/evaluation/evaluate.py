@@ -62,7 +62,7 @@ def evaluate(
         high=interval.high,
         greedy=_mean(greedy_values),
         pass_at_k=_mean([_solved(found) for found in values]),
-        length_mean=_mean([len(rollout.completion.token_ids) for rollout in rollouts]),
+        length_mean=_mean([rollout.completion.length for rollout in rollouts]),
         truncated_share=_mean([float(rollout.completion.truncated) for rollout in rollouts]),
     )
     return Evaluated(result=result, groups=groups + greedy)

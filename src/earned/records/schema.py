@@ -147,7 +147,7 @@ def storable(value: object) -> object:
     """
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    if isinstance(value, str):
+    if isinstance(value, str) and not value.isascii():
         return value.encode(errors="backslashreplace").decode()
     return value
 

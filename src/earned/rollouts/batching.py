@@ -37,7 +37,7 @@ class TrainingRow:
     @property
     def length(self) -> int:
         """Tokens of prompt and completion together."""
-        return len(self.prompt.token_ids) + len(self.rollout.completion.token_ids)
+        return len(self.prompt.token_ids) + self.rollout.completion.length
 
     @property
     def trained_tokens(self) -> int:
@@ -122,7 +122,7 @@ def _prompt_layout(rows: Sequence[TrainingRow], device: torch.device) -> PromptL
         first_row_P=torch.tensor(list(first_rows.values()), device=device),
         prompt_of_B=torch.tensor([place[row.prompt.token_ids] for row in rows], device=device),
         lengths_B=torch.tensor([len(row.prompt.token_ids) for row in rows], device=device),
-        completion_width=padded_width(max(len(row.rollout.completion.token_ids) for row in rows)),
+        completion_width=padded_width(max(row.rollout.completion.length for row in rows)),
     )
 
 
