@@ -24,7 +24,7 @@ def main() -> None:
         reader = RunReader(result.run)
         handed_over = [value for _, value in reader.metric("time/record_seconds")]
         written = max(value for _, value in reader.metric("records/writer_cpu_seconds"))
-        total = [row.seconds.total - row.seconds.evaluate for row in reader.steps()]
+        total = [row.seconds.total for row in reader.steps()]
         completions = len(reader.completions(phase="train"))
         size = (result.run / "run.sqlite").stat().st_size
     share = (sum(handed_over) + written) / sum(total)
