@@ -17,13 +17,13 @@ LAYERS = [
     {"rollouts", "rewards", "diagnostics", "records", "optimization"},
     {"training", "reward_model", "evaluation"},
     {"dashboard", "audit"},
-    {"api", "observer"},
+    {"api", "assembly", "measure", "observer"},
     {"cli"},
     {"__main__"},
 ]
 LAYER = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-SAME_LAYER = {("recipe", "errors"), ("api", "observer")}
-"""A wrong recipe is an error; api and observer are one room, in two files for their length."""
+SAME_LAYER = {("recipe", "errors"), ("api", "observer"), ("api", "assembly"), ("measure", "assembly")}
+"""A wrong recipe is an error; the files of layer 5 are one room, apart for their length."""
 ONLY_IN = {
     "transformers": "policy/",
     "tokenizers": "policy/",

@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from earned import algorithms as algorithms
-    from earned import api
+    from earned import api, measure
     from earned.api import RunOptions as RunOptions
     from earned.api import TrainResult as TrainResult
     from earned.api import resume as resume
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from earned.recipe import load_recipe as load_recipe
     from earned.rollouts.engine import SamplingSettings as SamplingSettings
 
-    evaluate, pretrain = api.evaluate_model, api.pretrain_model
+    evaluate, pretrain = measure.evaluate_model, api.pretrain_model
 
 _HOMES = {
     "EarnedError": "earned.errors",
@@ -39,7 +39,7 @@ _HOMES = {
     "RunOptions": "earned.api",
     "SamplingSettings": "earned.rollouts.engine",
     "TrainResult": "earned.api",
-    "evaluate": "earned.api:evaluate_model",
+    "evaluate": "earned.measure:evaluate_model",
     "load_recipe": "earned.recipe",
     "pretrain": "earned.api:pretrain_model",
     "pull_model": "earned.policy.pull",

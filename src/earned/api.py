@@ -1,6 +1,5 @@
-"""The library: `train`, `evaluate_model`, `pretrain_model`; the only place where parts are wired together."""
+"""The library: `train`, `resume`, `pretrain_model`. Parts are wired together here and in its neighbours of layer 5."""
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,42 +7,28 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from earned.algorithms.named import Algorithm, resolve
+from earned.assembly import WORKERS, Assembled, assemble, updater
 from earned.errors import RecipeError, RecordError
-from earned.evaluation.evaluate import evaluate
 from earned.observer import Listener, RunObserver, Silence
 from earned.optimization.allocator import keep_freed_memory
-from earned.optimization.optimizer import Optimizer
-from earned.optimization.precision import dtype_of, resolve_precision
-from earned.policy.load import Policy, load_policy, save_policy
-from earned.policy.logprobs import require_plain_head
-from earned.policy.prompts import render_all
+from earned.optimization.precision import dtype_of
+from earned.policy.load import save_policy
 from earned.policy.tiny import untrained_policy
-from earned.problems.problem_set import ProblemSet, step_problems
-from earned.problems.sources import load_problems
+from earned.problems.problem_set import step_problems
 from earned.problems.sums import SumsOptions
-from earned.recipe import PretrainRecipe, Problems, Recipe, RewardPart, Rewards, load, to_toml, validate
+from earned.recipe import PretrainRecipe, Recipe, Rewards, load, to_toml, validate
 from earned.records.environment import write_environment
 from earned.records.reader import RunReader
 from earned.records.run_folder import create_run_folder, run_database
 from earned.records.writer import RecordWriter
-from earned.rewards.checks import GOLD_PARSERS, make_check
-from earned.rewards.compose import Part, Rewarder, require_scored
-from earned.rewards.user_reward import HANDED_OVER, Resources, RewardFunction
-from earned.rollouts.collect import ScoreAttempts
-from earned.rollouts.engine import Draw, SamplingSettings
+from earned.rewards.user_reward import HANDED_OVER, RewardFunction
 from earned.rollouts.torch_engine import TorchEngine
 from earned.sandbox.workers import WorkerPool
 from earned.training.checkpoints import Progress, checkpoints, load_progress
 from earned.training.loop import Training
 from earned.training.loop import train as run_loop
 from earned.training.pretrain import pretrain
-from earned.training.reference import Reference
-from earned.training.update import Updater, UpdateSettings
-from earned.vocabulary import Attempt, EvaluationResult, Prompt, Score, Split
-
-WORKERS = max(4, os.cpu_count() or 1)
-"""Processes for the user's own rewards: they often wait for something else, so a few more than there are processors."""
+from earned.vocabulary import EvaluationResult, Split
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +80,7 @@ def train(
     recipe = _with_function(recipe, reward)
     listener = listener or Silence()
     with WorkerPool(WORKERS) as pool:
-        assembled = _assemble(recipe, recipe.model, pool, reward)
+        assembled = assemble(recipe, recipe.model, pool, reward)
         folder = create_run_folder(options.runs, options.name, options.recipe_name, overwrite=options.overwrite)
         (folder / "recipe.toml").write_text(to_toml(assembled.recipe), encoding="utf-8")
         write_environment(folder)
@@ -128,30 +113,12 @@ def resume(
     _require_same(recipe, _with_function(expected or recipe, reward))
     saved = checkpoints(folder / "checkpoints")
     with WorkerPool(WORKERS) as pool:
-        assembled = _assemble(recipe, str(saved[-1]) if saved else recipe.model, pool, reward)
+        assembled = assemble(recipe, str(saved[-1]) if saved else recipe.model, pool, reward)
         _require_same_files(RunReader(run_database(folder)).meta(), assembled.file_hashes)
         progress = load_progress(saved[-1], assembled.optimizer) if saved else Progress()
         writer = RecordWriter(run_database(folder), resume=True)
         writer.truncate_after(progress.step if saved else -1)
         return _run(assembled, folder, writer, progress, listener or Silence(), stop_requested)
-
-
-def evaluate_model(
-    model: str, problems: Problems, settings: SamplingSettings, *, check: str = "number", seed: int = 0
-) -> EvaluationResult:
-    """Return the accuracy of a model on the held-out problems of a source, without a run folder."""
-    keep_freed_memory()
-    policy = load_policy(model)
-    require_plain_head(policy.model)
-    chosen = load_problems(problems, seed)
-    prompts = render_all(policy, chosen.held_out, settings.max_new_tokens)
-    if not prompts:
-        raise RecipeError("problems.held_out: 0 problems, so there is nothing to evaluate")
-    engine = TorchEngine(policy, batch_size=1024)
-    stamp = Draw(seed=seed, step=0, purpose=Split.HELD_OUT.value)
-    with WorkerPool(WORKERS) as pool:
-        score = _answers(check, Resources(pool=pool, columns=_columns(chosen))).score_all
-        return evaluate(engine, prompts, score, settings, stamp).result
 
 
 def pretrain_model(recipe: PretrainRecipe, output: Path, report: Callable[[int, float], None]) -> Path:
@@ -186,64 +153,8 @@ def _make_model_folder(output: Path) -> None:
         raise RecordError(f"{output}: the model cannot be written here: {error.strerror or error}") from error
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Assembled:
-    """Everything a run needs that does not touch the disk."""
-
-    recipe: Recipe
-    problems: ProblemSet
-    prompts: Mapping[Split, tuple[Prompt, ...]]
-    policy: Policy
-    reference: Reference | None
-    algorithm: Algorithm
-    optimizer: Optimizer
-    score: ScoreAttempts
-    score_answers: ScoreAttempts
-    file_hashes: Mapping[str, str]
-    """SHA-256 of the files of the user's own rewards, by their key in the record."""
-
-
-def _assemble(recipe: Recipe, model: str, pool: WorkerPool, reward: RewardFunction | None) -> _Assembled:
-    """Check everything the recipe names before anything is written."""
-    keep_freed_memory()
-    algorithm = resolve(recipe.algorithm.name, **recipe.algorithm.model_dump(exclude={"name", "updates_per_batch"}))
-    _require_siblings(recipe, algorithm)
-    problems = load_problems(recipe.problems, recipe.seed, GOLD_PARSERS.get(recipe.evaluation.check))
-    _require_a_step(recipe, problems)
-    resources = Resources(pool=pool, columns=_columns(problems), function=reward)
-    rewarder = Rewarder.from_recipe(recipe.rewards, resources)
-    answers = _answers(recipe.evaluation.check, resources)
-    policy = load_policy(model)
-    require_plain_head(policy.model)
-    prompts = {split: render_all(policy, problems.split(split), recipe.sampling.max_new_tokens) for split in Split}
-    parameters = policy.parameters()
-    precision = resolve_precision(
-        recipe.optim.precision, policy.device, sum(value.numel() for value in parameters.values())
-    )
-    optim = recipe.optim.model_copy(update={"precision": precision})
-
-    def score(attempts: Mapping[str, Attempt]) -> dict[str, Score]:
-        scores = rewarder.score_all(attempts)
-        require_scored(scores, recipe.rewards.max_unscored_share)
-        return scores
-
-    return _Assembled(
-        recipe=recipe.model_copy(update={"optim": optim}),
-        problems=problems,
-        prompts=prompts,
-        policy=policy,
-        reference=_reference(recipe, algorithm),
-        algorithm=algorithm,
-        optimizer=Optimizer(parameters, optim),
-        score=score,
-        score_answers=answers.score_all,
-        file_hashes={f"reward_file/{name}": digest for name, digest in rewarder.file_hashes.items()}
-        | {f"evaluation_file/{name}": digest for name, digest in answers.file_hashes.items()},
-    )
-
-
 def _run(
-    parts: _Assembled,
+    parts: Assembled,
     folder: Path,
     writer: RecordWriter,
     progress: Progress,
@@ -278,7 +189,7 @@ def _run(
         ),
         engine=engine,
         score=parts.score,
-        updater=_updater(parts),
+        updater=updater(parts),
         observer=observer,
     )
     with writer:
@@ -291,28 +202,6 @@ def _run(
         finished = reached.step >= recipe.steps
         writer.meta("status", "finished" if finished else "stopped")
     return _result(folder, observer.weights_changed, finished, time.perf_counter() - started)
-
-
-def _updater(parts: _Assembled) -> Updater:
-    recipe = parts.recipe
-    return Updater(
-        parts.policy,
-        parts.optimizer,
-        parts.algorithm,
-        UpdateSettings(
-            temperature=recipe.sampling.temperature,
-            max_new_tokens=recipe.sampling.max_new_tokens,
-            updates_per_batch=recipe.algorithm.updates_per_batch,
-            tokens_per_micro_batch=recipe.optim.tokens_per_micro_batch,
-            precision=dtype_of(recipe.optim.precision),
-        ),
-        parts.reference,
-    )
-
-
-def _reference(recipe: Recipe, algorithm: Algorithm) -> Reference | None:
-    """Return the model the run started from, also when the policy comes from a checkpoint."""
-    return None if algorithm.divergence is None else Reference(load_policy(recipe.model))
 
 
 def _result(folder: Path, weights_changed: bool, finished: bool, seconds: float) -> TrainResult:
@@ -366,31 +255,3 @@ def _with_function(recipe: Recipe, function: RewardFunction | None) -> Recipe:
     kept = rewards.model_dump(include={"allow", "max_unscored_share"})
     name = getattr(function, "__name__", type(function).__name__)
     return recipe.model_copy(update={"rewards": validate(Rewards, {**kept, name: {"check": HANDED_OVER}}, "rewards")})
-
-
-def _columns(problems: ProblemSet) -> tuple[str, ...]:
-    """Return the further columns that any problem has."""
-    every = (problem for split in Split for problem in problems.split(split))
-    return tuple(dict.fromkeys(column for problem in every for column in problem.columns))
-
-
-def _answers(check: str, resources: Resources) -> Rewarder:
-    return Rewarder(
-        (Part(name="accuracy", weight=1.0, check=make_check("evaluation", RewardPart(check=check), resources)),)
-    )
-
-
-def _require_a_step(recipe: Recipe, problems: ProblemSet) -> None:
-    if recipe.sampling.prompts_per_step > len(problems.train):
-        raise RecipeError(
-            f"sampling.prompts_per_step: {recipe.sampling.prompts_per_step} is more than the {len(problems.train)} "
-            f"training problems of {recipe.problems.source}. Lower it, or add problems"
-        )
-
-
-def _require_siblings(recipe: Recipe, algorithm: Algorithm) -> None:
-    if algorithm.group_relative and recipe.sampling.group_size == 1 and "single_sample" not in recipe.rewards.allow:
-        raise RecipeError(
-            f"sampling.group_size: 1, but {recipe.algorithm.name!r} compares the attempts at one problem with each "
-            'other, so nothing would be learned. Use 2 or more (8 is usual), or rewards.allow = ["single_sample"]'
-        )

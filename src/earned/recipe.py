@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from earned.errors import RecipeError
 
 ENVIRONMENT_PREFIX = "EARNED_"
 NOT_RECIPE_KEYS = {"EARNED_HOME", "EARNED_SHARED"}
+PROMPT = "{prompt}"
 
 Allowance = Literal["random_reward", "constant_reward", "single_sample", "zero_learning_rate"]
 """Controls that would be mistakes in an ordinary run; a recipe names the ones it means."""
@@ -42,10 +43,19 @@ class Problems(Section):
     source: str = "sums"
     """A built-in, a file (relative to the current folder) or OWNER/NAME[:CONFIG] of the hub."""
     options: dict[str, Any] = {}
+    template: str = PROMPT
+    """What the model is asked, with the problem in the place of {prompt}; splits and ids go by the problem alone."""
     train: Positive = 4096
     """This and the two below: exact for a built-in, at most so many for a file or the hub."""
     validation: Count = 256
     held_out: Count = 256
+
+    @field_validator("template")
+    @classmethod
+    def _holds_the_prompt(cls, template: str) -> str:
+        if PROMPT not in template:
+            raise ValueError(f"{PROMPT} has to stand where the problem goes")
+        return template
 
 
 class RewardPart(Section):

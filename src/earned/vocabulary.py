@@ -57,6 +57,9 @@ class Problem:
     split: Split
     columns: Mapping[str, object] = field(default_factory=dict)
     """Further columns of the row, handed to rewards by name."""
+    cluster: str | None = None
+    """Names what a problem is one wording of. Problems of a cluster share a split and count as one in intervals; None
+    where a problem stands alone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

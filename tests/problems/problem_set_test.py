@@ -66,3 +66,10 @@ def test_a_step_may_hold_all_problems_but_not_more():
     for step, count in ((1, 5), (0, 2), (1, 0)):
         with pytest.raises(AssertionError):
             step_problems(problems, 0, step, count)
+
+
+def test_a_template_changes_the_words_and_nothing_else():
+    before = ProblemSet(train=(problem(1),), validation=(), held_out=(problem(2, Split.HELD_OUT),))
+    after = before.asked("Work out {prompt} and give only the number of {prompt}.")
+    assert after.held_out[0].prompt == "Work out 2 and give only the number of 2."
+    assert after.train == (replace(before.train[0], prompt="Work out 1 and give only the number of 1."),)

@@ -9,7 +9,7 @@ import pytest
 from earned.errors import RecipeError
 from earned.problems.sources import load_problems, read_source
 from earned.problems.splits import make_problem, take_splits
-from earned.recipe import Problems
+from earned.recipe import Problems, validate
 from earned.rewards.number import read_gold_number
 from earned.vocabulary import Split
 
@@ -150,3 +150,18 @@ def test_gsm8k_loads_and_lints_within_a_second():
     start = time.process_time()
     read_source(path, {}, read_gold_number)
     assert time.process_time() - start < 1.0
+
+
+def test_the_template_reaches_every_prompt_and_leaves_ids_and_splits(tmp_path):
+    file = tmp_path / "a.jsonl"
+    file.write_text("".join(f'{{"question": "{n}+{n}", "answer": "{2 * n}"}}\n' for n in range(40)))
+    wanted = {"source": str(file), "validation": 0, "held_out": 0}
+    plain = load_problems(Problems(**wanted), 0)
+    asked = load_problems(Problems(**wanted, template="What is {prompt}?"), 0)
+    assert [p.id for p in asked.train] == [p.id for p in plain.train]
+    assert [p.prompt for p in asked.train] == [f"What is {p.prompt}?" for p in plain.train]
+
+
+def test_a_template_without_a_place_for_the_problem_is_refused():
+    with pytest.raises(RecipeError, match=r"template: \{prompt\} has to stand where the problem goes"):
+        validate(Problems, {"template": "What is it?"}, "problems")

@@ -45,10 +45,10 @@ def evaluate(
     validate(Evaluation, {"samples": samples, "temperature": temperature, "check": check})
     validate(Sampling, {"max_new_tokens": max_new_tokens})
 
-    from earned import api
+    from earned import measure
 
-    settings = api.SamplingSettings(group_size=samples, temperature=temperature, max_new_tokens=max_new_tokens)
-    result = api.evaluate_model(model, wanted, settings, check=check, seed=seed)
+    settings = measure.SamplingSettings(group_size=samples, temperature=temperature, max_new_tokens=max_new_tokens)
+    result = measure.evaluate_model(model, wanted, settings, check=check, seed=seed)
     if json:
         row = {"model": model, **asdict(result), "split": result.split.value}
         sys.stdout.write(jsonlib.dumps(row) + "\n")

@@ -1,8 +1,10 @@
 """The problems of a run by split, and the order in which they are trained."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from earned.randomness import generator
+from earned.recipe import PROMPT
 from earned.vocabulary import Problem, Split
 
 
@@ -22,9 +24,18 @@ class ProblemSet:
         for split in Split:
             assert all(problem.split is split for problem in self.split(split)), f"a problem is no {split} problem"
 
+    def asked(self, template: str) -> "ProblemSet":
+        """Return the problems asked in the words of a template that holds `{prompt}`; ids and splits stay."""
+        return replace(self, **{split.value: asked(self.split(split), template) for split in Split})
+
     def split(self, split: Split) -> tuple[Problem, ...]:
         """Return the problems of one split."""
         return {Split.TRAIN: self.train, Split.VALIDATION: self.validation, Split.HELD_OUT: self.held_out}[split]
+
+
+def asked(problems: Iterable[Problem], template: str) -> tuple[Problem, ...]:
+    """Return the problems with the template around their prompts."""
+    return tuple(replace(problem, prompt=template.replace(PROMPT, problem.prompt)) for problem in problems)
 
 
 def step_problems(problems: ProblemSet, seed: int, step: int, count: int) -> tuple[Problem, ...]:

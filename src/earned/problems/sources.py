@@ -80,15 +80,17 @@ def load_problems(recipe_problems: Problems, seed: int, parse: Parse | None = No
         RecipeError: for an unknown source, an unknown or refused option, a source that cannot be read, a built-in with
             too few problems, or a finite source without any for a split.
     """
-    name = recipe_problems.source
+    name, template = recipe_problems.source, recipe_problems.template
     counts = {split.value: getattr(recipe_problems, split.value) for split in Split}
     if name in SOURCES:
-        return choose_splits(SOURCES[name](recipe_problems.options, seed), **counts)
+        return choose_splits(SOURCES[name](recipe_problems.options, seed), **counts).asked(template)
     source = read_source(name, recipe_problems.options, parse)
     chosen = take_splits(source.problems, **counts)
     used = ", ".join(f"{len(chosen.split(split)):,} {split.value.replace('_', '-')}" for split in Split)
     wanted = ", ".join(f"{count:,}" for count in counts.values())
-    return replace(chosen, notes=(*source.summary(), f"used: {used} (the recipe asks for at most {wanted})"))
+    return replace(
+        chosen.asked(template), notes=(*source.summary(), f"used: {used} (the recipe asks for at most {wanted})")
+    )
 
 
 def read_source(

@@ -1,0 +1,136 @@
+"""Puts the parts of a run together from its recipe, after checking everything that the recipe names."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from earned.algorithms.named import Algorithm, resolve
+from earned.errors import RecipeError
+from earned.optimization.allocator import keep_freed_memory
+from earned.optimization.optimizer import Optimizer
+from earned.optimization.precision import dtype_of, resolve_precision
+from earned.policy.load import Policy, load_policy
+from earned.policy.logprobs import require_plain_head
+from earned.policy.prompts import render_all
+from earned.problems.problem_set import ProblemSet
+from earned.problems.sources import load_problems
+from earned.recipe import Recipe, RewardPart
+from earned.rewards.checks import GOLD_PARSERS, make_check
+from earned.rewards.compose import Part, Rewarder, require_scored
+from earned.rewards.user_reward import Resources, RewardFunction
+from earned.rollouts.collect import ScoreAttempts
+from earned.sandbox.workers import WorkerPool
+from earned.training.reference import Reference
+from earned.training.update import Updater, UpdateSettings
+from earned.vocabulary import Attempt, Prompt, Score, Split
+
+WORKERS = max(4, os.cpu_count() or 1)
+"""Processes for the user's own rewards: they often wait for something else, so a few more than there are processors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembled:
+    """Everything a run needs that does not touch the disk."""
+
+    recipe: Recipe
+    problems: ProblemSet
+    prompts: Mapping[Split, tuple[Prompt, ...]]
+    policy: Policy
+    reference: Reference | None
+    algorithm: Algorithm
+    optimizer: Optimizer
+    score: ScoreAttempts
+    score_answers: ScoreAttempts
+    file_hashes: Mapping[str, str]
+    """SHA-256 of the files of the user's own rewards, by their key in the record."""
+
+
+def assemble(recipe: Recipe, model: str, pool: WorkerPool, reward: RewardFunction | None) -> Assembled:
+    """Check everything the recipe names before anything is written."""
+    keep_freed_memory()
+    algorithm = resolve(recipe.algorithm.name, **recipe.algorithm.model_dump(exclude={"name", "updates_per_batch"}))
+    _require_siblings(recipe, algorithm)
+    problems = load_problems(recipe.problems, recipe.seed, GOLD_PARSERS.get(recipe.evaluation.check))
+    _require_a_step(recipe, problems)
+    resources = Resources(pool=pool, columns=columns_of(problems), function=reward)
+    rewarder = Rewarder.from_recipe(recipe.rewards, resources)
+    answers = answer_check(recipe.evaluation.check, resources)
+    policy = load_policy(model)
+    require_plain_head(policy.model)
+    prompts = {split: render_all(policy, problems.split(split), recipe.sampling.max_new_tokens) for split in Split}
+    parameters = policy.parameters()
+    precision = resolve_precision(
+        recipe.optim.precision, policy.device, sum(value.numel() for value in parameters.values())
+    )
+    optim = recipe.optim.model_copy(update={"precision": precision})
+
+    def score(attempts: Mapping[str, Attempt]) -> dict[str, Score]:
+        scores = rewarder.score_all(attempts)
+        require_scored(scores, recipe.rewards.max_unscored_share)
+        return scores
+
+    return Assembled(
+        recipe=recipe.model_copy(update={"optim": optim}),
+        problems=problems,
+        prompts=prompts,
+        policy=policy,
+        reference=_reference(recipe, algorithm),
+        algorithm=algorithm,
+        optimizer=Optimizer(parameters, optim),
+        score=score,
+        score_answers=answers.score_all,
+        file_hashes={f"reward_file/{name}": digest for name, digest in rewarder.file_hashes.items()}
+        | {f"evaluation_file/{name}": digest for name, digest in answers.file_hashes.items()},
+    )
+
+
+def updater(parts: Assembled) -> Updater:
+    """Return what changes the weights, as the recipe says."""
+    recipe = parts.recipe
+    return Updater(
+        parts.policy,
+        parts.optimizer,
+        parts.algorithm,
+        UpdateSettings(
+            temperature=recipe.sampling.temperature,
+            max_new_tokens=recipe.sampling.max_new_tokens,
+            updates_per_batch=recipe.algorithm.updates_per_batch,
+            tokens_per_micro_batch=recipe.optim.tokens_per_micro_batch,
+            precision=dtype_of(recipe.optim.precision),
+        ),
+        parts.reference,
+    )
+
+
+def _reference(recipe: Recipe, algorithm: Algorithm) -> Reference | None:
+    """Return the model the run started from, also when the policy comes from a checkpoint."""
+    return None if algorithm.divergence is None else Reference(load_policy(recipe.model))
+
+
+def columns_of(problems: ProblemSet) -> tuple[str, ...]:
+    """Return the further columns that any problem has."""
+    every = (problem for split in Split for problem in problems.split(split))
+    return tuple(dict.fromkeys(column for problem in every for column in problem.columns))
+
+
+def answer_check(check: str, resources: Resources) -> Rewarder:
+    """Return the judge of accuracy: right answers and nothing else; raises RecipeError as `make_check` does."""
+    return Rewarder(
+        (Part(name="accuracy", weight=1.0, check=make_check("evaluation", RewardPart(check=check), resources)),)
+    )
+
+
+def _require_a_step(recipe: Recipe, problems: ProblemSet) -> None:
+    if recipe.sampling.prompts_per_step > len(problems.train):
+        raise RecipeError(
+            f"sampling.prompts_per_step: {recipe.sampling.prompts_per_step} is more than the {len(problems.train)} "
+            f"training problems of {recipe.problems.source}. Lower it, or add problems"
+        )
+
+
+def _require_siblings(recipe: Recipe, algorithm: Algorithm) -> None:
+    if algorithm.group_relative and recipe.sampling.group_size == 1 and "single_sample" not in recipe.rewards.allow:
+        raise RecipeError(
+            f"sampling.group_size: 1, but {recipe.algorithm.name!r} compares the attempts at one problem with each "
+            'other, so nothing would be learned. Use 2 or more (8 is usual), or rewards.allow = ["single_sample"]'
+        )
