@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from earned.errors import RecipeError
-from earned.problems import sums
+from earned.problems import addition, sums
 from earned.problems.files import READERS, Table, is_file_name, read_file
 from earned.problems.hub import HUB_NAME, read_hub
 from earned.problems.lint import Finding, Parse, kept, lint
@@ -25,7 +25,11 @@ def _sums(options: Mapping[str, object], seed: int) -> Iterable[Problem]:
     return sums.stream(validate(sums.SumsOptions, options, "problems.options"), seed)
 
 
-SOURCES: Mapping[str, Callable[[Mapping[str, object], int], Iterable[Problem]]] = {"sums": _sums}
+def _addition(options: Mapping[str, object], seed: int) -> Iterable[Problem]:
+    return addition.stream(validate(addition.AdditionOptions, options, "problems.options"), seed)
+
+
+SOURCES: Mapping[str, Callable[[Mapping[str, object], int], Iterable[Problem]]] = {"sums": _sums, "addition": _addition}
 """From the name of a built-in to a function of (options, seed) that yields problems of all splits without end."""
 
 

@@ -33,22 +33,41 @@ def problem_hash(prompt: str, gold: str | None) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def split_of(prompt: str, gold: str | None) -> float:
+def place_of(prompt: str, gold: str | None) -> float:
     """Return the place of a problem in [0, 1), uniform over problems: below .8 train, below .9 validation."""
     return int(problem_hash(prompt, gold)[:13], 16) / 16**13
 
 
-def make_problem(prompt: str, gold: str | None, source: str, columns: Mapping[str, object] | None = None) -> Problem:
-    """Return the problem with the id and the split that its text gives it; files are named in the id by their stem."""
-    place = split_of(prompt, gold)
-    if place < TRAIN_SHARE:
-        split = Split.TRAIN
-    elif place < TRAIN_SHARE + VALIDATION_SHARE:
-        split = Split.VALIDATION
-    else:
-        split = Split.HELD_OUT
-    name = f"{PurePath(source).stem}-{problem_hash(prompt, gold)[:12]}"
-    return Problem(id=name, prompt=prompt, gold=gold, source=source, split=split, columns=columns or {})
+def make_problem(
+    prompt: str,
+    gold: str | None,
+    source: str,
+    columns: Mapping[str, object] | None = None,
+    *,
+    cluster: str | None = None,
+    shares: tuple[float, float] = (TRAIN_SHARE, VALIDATION_SHARE),
+) -> Problem:
+    """Return the problem with the id and the split that its text gives it; files are named in the id by their stem.
+
+    Args:
+        prompt: What is asked.
+        gold: The right answer, or None.
+        source: Name of the built-in, or path of the file.
+        columns: Further columns of its row.
+        cluster: What the problem is one wording of; it then decides the split in the place of the prompt.
+        shares: Of training and validation; what is left is held out.
+    """
+    place = place_of(prompt if cluster is None else cluster, gold)
+    train, validation = shares
+    return Problem(
+        id=f"{PurePath(source).stem}-{problem_hash(prompt, gold)[:12]}",
+        prompt=prompt,
+        gold=gold,
+        source=source,
+        split=Split.TRAIN if place < train else Split.VALIDATION if place < train + validation else Split.HELD_OUT,
+        columns=columns or {},
+        cluster=cluster,
+    )
 
 
 def choose_splits(problems: Iterable[Problem], train: int, validation: int, held_out: int) -> ProblemSet:
