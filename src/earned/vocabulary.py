@@ -125,6 +125,8 @@ class Attempt:
 
     problem: Problem
     text: str
+    truncated: bool = False
+    """True when the length limit ended the text, so that its last words may not be all that was meant."""
     seed: int
     step: int
     rollout_id: str

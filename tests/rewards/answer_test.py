@@ -125,3 +125,15 @@ def test_a_million_characters_take_less_than_a_second(unit):
 @given(st.text(alphabet="A#answer:12.,-+ \nx"), st.integers(-(10**6), 10**6))
 def test_only_the_last_mark_counts(before, number):
     assert extract_answer(f"{before}\n#### {number}").answer == str(number)
+
+
+@pytest.mark.parametrize("text", ["A12", "#### 12", "Answer: 12", "3 + 9 = 12", "So, 12 plus"])
+def test_an_answer_that_was_cut_off_is_none(text):
+    assert extract_answer(text).answer is not None
+    cut = extract_answer(text, truncated=True)
+    assert cut.answer is None and "cut the completion off" in cut.reason
+
+
+@pytest.mark.parametrize("text", ["A12\n", "#### 12.", "Answer: 12 ", "3 + 9 = 12!", "It is 12.\n\n"])
+def test_an_answer_that_was_over_before_the_cut_counts(text):
+    assert extract_answer(text, truncated=True).answer == "12"

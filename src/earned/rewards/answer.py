@@ -14,6 +14,9 @@ A completion **without any mark** answers by its last sentence, when that states
 doubt; of an equation only what follows its last `=` is stated. So `So 3 + 4 = 7 apples.` answers 7, `3 and 4 make 7`
 nothing. A number is written in plain digits and is not part of a longer word, a fraction, a power or a percentage.
 
+A completion that the length limit cut off inside its answer has none: `A12` may have been on the way to `A124`. An
+answer is over when whitespace, a full stop or an exclamation mark follows it.
+
 What this rule does not read: `\boxed{}`, `<answer>` tags, Markdown emphasis around the mark, units and currency signs
 after a mark, LaTeX, words without a mark, an answer in the middle of the text. Each of them counts as wrong.
 """
@@ -28,6 +31,7 @@ DOUBT = frozenset(["or", "either", "maybe", "perhaps", "probably", "possibly", "
 
 # The one unbounded quantifier is possessive and starts at a letter A, so the search is linear in the text.
 _MARK = re.compile(r"(?<!#)####(?!#)|(?<!\w)(?:(?ai:answer:)|A(?=[+-]?[0-9][0-9.,]*+(?!\w)))")
+_OVER = (*" \n\r\t", ".", "!")
 _SENTENCE_END = re.compile(r"[.!?]\s")
 _NUMBER = re.compile(r"(?<![\w.,/^%])[+-]?[0-9][0-9,]*+(?:\.[0-9]++)?+(?![\w/^%]|[.,][0-9])")
 _WORD = re.compile(r"[a-z]+")
@@ -41,8 +45,12 @@ class Extraction:
     reason: str
 
 
-def extract_answer(text: str) -> Extraction:
+def extract_answer(text: str, *, truncated: bool = False) -> Extraction:
     r"""Return the answer a completion ends with; linear in the length of the text.
+
+    Args:
+        text: The completion.
+        truncated: True when the length limit ended it.
 
     >>> extract_answer("47+58=105;105+19=124;A124").answer
     '124'
@@ -55,6 +63,8 @@ def extract_answer(text: str) -> Extraction:
     >>> extract_answer("It is 124 or 125")
     Extraction(answer=None, reason="no answer mark, and the last sentence doubts: 'or'")
     """
+    if truncated and not text.endswith(_OVER):
+        return Extraction(None, "the length limit cut the completion off before an answer was over")
     marks = deque(_MARK.finditer(text), maxlen=1)
     if not marks:
         return _stated(_last_sentence(text))

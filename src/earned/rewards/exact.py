@@ -24,7 +24,7 @@ class ExactCheck(BuiltInCheck):
         if gold is None or read_gold_text(gold) is None:
             shown = None if gold is None else gold[:80]
             return Verdict(value=None, extracted=None, explanation=f"the gold answer {shown!r} cannot be compared")
-        extraction = extract_answer(attempt.text)
+        extraction = extract_answer(attempt.text, truncated=attempt.truncated)
         if extraction.answer is None:
             return Verdict(value=0.0, extracted=None, explanation=extraction.reason)
         right = unicodedata.normalize("NFC", extraction.answer) == unicodedata.normalize("NFC", trim(gold))
