@@ -54,7 +54,9 @@ def test_algorithms_are_within_reach():
 
 def test_every_name_is_there_and_listed():
     names = [name for name in dir(earned) if not name.startswith("_")]
-    assert {"train", "resume", "evaluate", "pretrain", "load_recipe", "pull_model", "algorithms"} <= set(names)
+    assert {"train", "resume", "evaluate", "sample", "pretrain", "load_recipe", "pull_model", "algorithms"} <= set(
+        names
+    )
     assert all(getattr(earned, name) is not None for name in names)
 
 

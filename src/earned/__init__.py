@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from earned.recipe import Recipe as Recipe
     from earned.recipe import load_recipe as load_recipe
     from earned.rollouts.engine import SamplingSettings as SamplingSettings
+    from earned.sampling import sample as sample
 
     evaluate, pretrain = measure.evaluate_model, api.pretrain_model
 
@@ -44,6 +45,7 @@ _HOMES = {
     "pretrain": "earned.api:pretrain_model",
     "pull_model": "earned.policy.pull",
     "resume": "earned.api",
+    "sample": "earned.sampling",
     "train": "earned.api",
 }
 """The module of every name of the library, with `:NAME` where it is called otherwise there."""

@@ -18,6 +18,7 @@ EARLY = {
     "a number below its bound": ((*TRAIN, "--sampling.group-size", "0"), r"sampling\.group_size: .*, not 0"),
     "a word that is none of the allowed": ((*TRAIN, "--optim.precision", "half"), r"optim\.precision: .*'bfloat16'"),
     "a value as table": ((*TRAIN, "--steps.many", "1"), r"steps\.many: steps is a value, not a table"),
+    "a tail cut off in training": ((*TRAIN, "--sampling.top-p", "0.9"), r"sampling\.top_p: refused in training, where"),
     "no reward at all": (("train", "bare.toml"), r"rewards: no part given; add for example \[rewards\.answer\] with"),
     "no rewards table": (("train", "empty.toml"), r"rewards: required, but not given"),
     "a learning rate of zero": ((*TRAIN, "--optim.learning-rate", "0"), r'rewards\.allow = \["zero_learning_rate"\]'),

@@ -27,6 +27,10 @@ app.command(
 )
 app.command("earned.cli.train:train", help=f"Train a model by reinforcement learning, as a recipe says.{RECIPE_FLAGS}")
 app.command("earned.cli.evaluate:evaluate", name="eval", help="Measure a model on held-out problems.")
+app.command(
+    "earned.cli.sample:sample",
+    help="Let a model attempt one problem many times, each attempt marked right or wrong with its advantage.",
+)
 app.command("earned.cli.problems:problems", help="Look at problems before training on them.")
 app.command(
     "earned.cli.pretrain:pretrain",

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from earned.cli.attempts import visible
 from earned.evaluation.statistics import detectable_difference
 from earned.records.reader import RunReader
 from earned.records.rows import CompletionRow
@@ -78,18 +79,13 @@ def _completions(result: "TrainResult") -> Table:
         for step in (result.before.step, result.after.step)
     )
     for problem_id in list(first)[:EXAMPLES]:
-        table.add_row(Text(_visible(prompts[problem_id])), _marked(first[problem_id]), _marked(last[problem_id]))
+        table.add_row(Text(visible(prompts[problem_id])), _marked(first[problem_id]), _marked(last[problem_id]))
     return table
 
 
 def _marked(row: CompletionRow) -> Text:
     right = row.reward == 1
-    return Text(f"{_visible(row.text)} {'right' if right else 'wrong'}", style="green" if right else "red")
-
-
-def _visible(text: str) -> str:
-    """Write control characters out, since a model may write what a terminal would obey."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text)
+    return Text(f"{visible(row.text)} {'right' if right else 'wrong'}", style="green" if right else "red")
 
 
 def _verdict(before: EvaluationResult, after: EvaluationResult) -> str:

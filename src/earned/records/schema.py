@@ -10,6 +10,8 @@ import numpy as np
 from earned.errors import RecordError
 
 SCHEMA_VERSION = 1
+PROCESS = "process"
+"""Key in `meta` of the mark of the process that is writing; a record that was closed has none."""
 
 STEPPED_TABLES = ("steps", "metrics", "completions", "evaluations", "events", "findings")
 """Tables whose rows belong to a step."""
