@@ -1,7 +1,5 @@
 """`earned runs list` and `earned runs show RUN`."""
 
-import json as jsonlib
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from earned.cli.flags import Json
+from earned.cli.json_line import write_json
 from earned.errors import RecordError
 from earned.records.reader import RunReader, find_runs
 from earned.records.run_folder import run_database
@@ -29,7 +28,7 @@ def list_runs(folder: Path = Path("runs"), *, json: Json = False) -> None:
     found = find_runs(folder)
     if json:
         for run in found:
-            sys.stdout.write(jsonlib.dumps({**asdict(run), "path": str(run.path)}) + "\n")
+            write_json({**asdict(run), "path": str(run.path)})
         return
     table = Table()
     for column in ("run", "status", "steps", "held-out first", "held-out last"):
@@ -60,7 +59,7 @@ def show(run: Path, *, json: Json = False) -> None:
             "evaluations": [asdict(result) for result in evaluations],
             "events": [asdict(event) for event in events],
         }
-        sys.stdout.write(jsonlib.dumps(row) + "\n")
+        write_json(row)
         return
     table = Table(title=f"{run.name}: {meta.get('status', 'unknown')}", title_justify="left")
     for column in ("step", "split", "accuracy", "greedy", "length"):

@@ -9,7 +9,7 @@ import numpy as np
 
 from earned.errors import RecordError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 STEPPED_TABLES = ("steps", "metrics", "completions", "evaluations", "events", "findings")
 """Tables whose rows belong to a step."""
@@ -66,12 +66,14 @@ CREATE TABLE evaluations (
     step INTEGER NOT NULL,
     split TEXT NOT NULL,
     n INTEGER NOT NULL,
+    units INTEGER NOT NULL,
     samples INTEGER NOT NULL,
     mean REAL,
     low REAL,
     high REAL,
     greedy REAL,
     pass_at_k REAL,
+    maj_at_k REAL,
     length_mean REAL,
     truncated_share REAL,
     PRIMARY KEY (step, split)
