@@ -41,12 +41,14 @@ ONLY_IN = {
     "starlette": "dashboard/",
     "uvicorn": "dashboard/",
     "datasets": "problems/",
+    "pyarrow": ("problems/", "records/parquet.py"),
 }
 WITHOUT_TORCH = [
     "earned",
     "earned.recipe",
     "earned.cli.main",
     "earned.cli.problems",
+    "earned.cli.evaluate",
     "earned.cli.explain",
     "earned.cli.models",
     "earned.cli.runs",

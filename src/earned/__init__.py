@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from earned.api import resume as resume
     from earned.api import train as train
     from earned.errors import EarnedError as EarnedError
+    from earned.measure import Measured as Measured
     from earned.policy.pull import pull_model as pull_model
+    from earned.problems.few_shot import FewShot as FewShot
     from earned.recipe import PretrainRecipe as PretrainRecipe
     from earned.recipe import Problems as Problems
     from earned.recipe import Recipe as Recipe
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "EarnedError": "earned.errors",
+    "FewShot": "earned.problems.few_shot",
+    "Measured": "earned.measure",
     "PretrainRecipe": "earned.recipe",
     "Problems": "earned.recipe",
     "Recipe": "earned.recipe",

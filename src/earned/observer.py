@@ -17,6 +17,7 @@ from earned.records.reader import RunReader
 from earned.records.rows import StepRow, StepSeconds
 from earned.records.run_folder import run_database
 from earned.records.writer import RecordWriter
+from earned.rewards.checks import GOLD_PARSERS
 from earned.rollouts.collect import ScoreAttempts
 from earned.rollouts.engine import Draw, Engine, SamplingSettings
 from earned.training.checkpoints import Progress, save_checkpoint
@@ -140,7 +141,9 @@ class RunObserver:
             max_new_tokens=self.recipe.sampling.max_new_tokens,
         )
         stamp = Draw(seed=self.recipe.seed, step=step, purpose=phase)
-        return evaluate(self.engine, prompts, self.score_answers, settings, stamp, fixed=phase == "watched")
+        read_answer = GOLD_PARSERS.get(self.recipe.evaluation.check)
+        fixed = phase == "watched"
+        return evaluate(self.engine, prompts, self.score_answers, settings, stamp, read_answer=read_answer, fixed=fixed)
 
     def _keeps_tokens(self, step: int) -> bool:
         tokens = self.recipe.records.tokens

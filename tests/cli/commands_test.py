@@ -179,12 +179,15 @@ def test_runs_show(earned, trained):
 def test_eval_measures_a_model_and_a_checkpoint_of_a_run(earned, trained):
     options = ("--options.terms", "[2,2]", "--options.digits", "1", "--limit", "6", "--samples", "2")
     ended = earned("eval", "model", *options, "--max-new-tokens", "8")
-    assert ended.code == 0 and "model on 6 held-out problems of sums, 2 samples each" in ended.out
-    assert all(word in ended.out for word in ("accuracy", "greedy", "pass@2", "length"))
+    assert ended.code == 0 and "model on 6 problems of sums, 2 samples each" in ended.out
+    assert all(word in ended.out for word in ("accuracy", "greedy", "pass@1", "pass@2", "maj@2", "length"))
+    assert "n = 6 can see a difference of 0.81\nsums: built in; held-out problems, which no run trains on" in ended.out
     row = json.loads(earned("eval", "runs/a/checkpoints/step_000002", *options, "--max-new-tokens", "8", "--json").out)
     assert row["model"].endswith("step_000002") and row["split"] == "held_out"
     assert (row["problems"], row["samples"]) == (6, 2)
     assert 0 <= row["low"] <= row["mean"] <= row["high"] <= 1 and 0 < row["length_mean"] <= 8
+    assert row["units"] == 6 and row["shots"] == 0 and list(row["pass_at"]) == ["1", "2"]
+    assert row["pass_at"]["2"] == row["pass_at_k"]
 
 
 def test_pretrain_makes_a_model_that_can_be_trained(earned, workplace):

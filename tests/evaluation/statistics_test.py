@@ -76,7 +76,7 @@ def test_graded_values_get_the_normal_interval():
 
 @pytest.mark.parametrize("values", [[], [0.5, math.nan], [math.inf]])
 def test_interval_refuses(values):
-    with pytest.raises(ValueError, match="at least one problem"):
+    with pytest.raises(ValueError, match="at least one unit"):
         clustered_interval(values, samples=1)
 
 

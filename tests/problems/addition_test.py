@@ -6,6 +6,7 @@ import pytest
 
 from earned.errors import RecipeError
 from earned.problems.addition import WORDINGS, AdditionOptions, addition_problem, stream
+from earned.problems.evaluation_set import evaluation_set
 from earned.problems.sources import load_problems
 from earned.problems.splits import make_problem
 from earned.recipe import Problems
@@ -56,3 +57,9 @@ def test_a_seed_and_an_index_name_one_problem():
     options = AdditionOptions()
     assert addition_problem(options, 1, 7) == addition_problem(options, 1, 7)
     assert [addition_problem(options, 1, n) for n in range(9)] != [addition_problem(options, 2, n) for n in range(9)]
+
+
+def test_an_evaluation_takes_what_there_is():
+    wanted = Problems(source="addition", held_out=256)
+    assert len(evaluation_set(wanted, 0, None, None, ()).held_out) == 216
+    assert len(evaluation_set(wanted, 0, 20, None, ()).held_out) == 20

@@ -20,12 +20,14 @@ def held_out(step, mean):
         step=step,
         split=Split.HELD_OUT,
         problems=8,
+        units=8,
         samples=4,
         mean=mean,
         low=0.0,
         high=1.0,
         greedy=mean,
         pass_at_k=mean,
+        maj_at_k=mean,
         length_mean=3.0,
         truncated_share=0.0,
     )
@@ -54,9 +56,9 @@ def test_a_database_of_something_else_is_refused(database, sql):
 def test_a_newer_record_is_refused_with_both_versions(database):
     RecordWriter(database).close()
     with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("UPDATE meta SET value = '2' WHERE key = 'schema_version'")
+        connection.execute("UPDATE meta SET value = '3' WHERE key = 'schema_version'")
     for opening in (RunReader, lambda path: RecordWriter(path, resume=True)):
-        with pytest.raises(RecordError, match="version 2, this earned reads version 1"):
+        with pytest.raises(RecordError, match="version 3, this earned reads version 2"):
             opening(database)
 
 
@@ -182,7 +184,7 @@ def test_a_mark_that_says_nothing_ends_nothing(mark):
 def test_a_record_that_was_closed_says_nothing_about_the_process(database):
     with RecordWriter(database) as records:
         records.meta("status", "stopped")
-    assert RunReader(database).meta() == {"schema_version": "1", "status": "stopped"}
+    assert RunReader(database).meta() == {"schema_version": "2", "status": "stopped"}
 
 
 def test_the_steps_that_have_completions(recorded):

@@ -1,9 +1,10 @@
 import re
+from pathlib import Path
 
 import pytest
 
 from earned.errors import RecordError
-from earned.records.run_folder import create_run_folder, run_database
+from earned.records.run_folder import create_run_folder, run_database, run_of_checkpoint
 from earned.records.writer import RecordWriter
 
 
@@ -60,3 +61,18 @@ def test_a_file_with_the_name_of_the_run_is_not_deleted(tmp_path):
     with pytest.raises(RecordError, match="File exists"):
         create_run_folder(tmp_path, "mine", "tiny", overwrite=True)
     assert (tmp_path / "mine").read_text() == "a file"
+
+
+def test_the_run_of_a_checkpoint_is_found_from_its_folder(tmp_path, monkeypatch):
+    run = create_run_folder(tmp_path / "runs", "a", "tiny", overwrite=False)
+    checkpoint = run / "checkpoints" / "step_000002"
+    checkpoint.mkdir(parents=True)
+    assert run_of_checkpoint(checkpoint) is None, "a folder like it, but of no run"
+    RecordWriter(run_database(run)).close()
+    assert run_of_checkpoint(checkpoint) == run
+    (tmp_path / "best").symlink_to(checkpoint)
+    monkeypatch.chdir(run / "checkpoints")
+    for path in ("step_000002", "../checkpoints/step_000002", tmp_path / "best"):
+        assert run_of_checkpoint(Path(path)) == run
+    for path in ("tiny", "step_000004", run, "HuggingFaceTB/SmolLM2-135M"):
+        assert run_of_checkpoint(Path(path)) is None

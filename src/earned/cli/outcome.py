@@ -51,6 +51,12 @@ def show(result: "TrainResult", console: Console) -> None:
     console.print(f"run    {result.run}\nmodel  {result.model}", soft_wrap=True, highlight=False)
 
 
+def power(result: EvaluationResult) -> str:
+    """Return how small a difference an evaluation can see; wordings of one problem are one problem for it."""
+    wordings = "" if result.units == result.problems else f" problems in {result.problems:,} wordings"
+    return f"n = {result.units}{wordings} can see a difference of {detectable_difference(result.units):.2f}"
+
+
 def _table(before: EvaluationResult, after: EvaluationResult) -> Table:
     table = Table()
     table.add_column("")
@@ -97,5 +103,4 @@ def _verdict(before: EvaluationResult, after: EvaluationResult) -> str:
         what = f"Held-out accuracy fell by {-gain:.2f}, the intervals are apart"
     else:
         what = f"Held-out accuracy changed by {gain:+.2f}, which is within the intervals: no change shown"
-    seen = detectable_difference(after.problems)
-    return f"{what}. Length x{times:.1f}. (n = {after.problems} can see a difference of {seen:.2f}.)"
+    return f"{what}. Length x{times:.1f}. ({power(after)}.)"

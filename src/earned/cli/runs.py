@@ -1,7 +1,5 @@
 """`earned runs list`, `earned runs show RUN` and `earned runs completions RUN`."""
 
-import json as jsonlib
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
@@ -15,6 +13,7 @@ from rich.table import Table
 
 from earned.cli.attempts import print_attempt, print_prompt, visible
 from earned.cli.flags import Json
+from earned.cli.json_line import write_json
 from earned.diagnostics.groups import is_right
 from earned.errors import RecordError
 from earned.records.reader import RunReader, find_runs
@@ -36,7 +35,7 @@ def list_runs(folder: Path = Path("runs"), *, json: Json = False) -> None:
     found = find_runs(folder)
     if json:
         for run in found:
-            sys.stdout.write(jsonlib.dumps({**asdict(run), "path": str(run.path)}) + "\n")
+            write_json({**asdict(run), "path": str(run.path)})
         return
     table = Table()
     for column in ("run", "status", "steps", "held-out first", "held-out last"):
@@ -65,7 +64,7 @@ def show(run: Path, *, json: Json = False) -> None:
             "evaluations": [asdict(result) for result in evaluations],
             "events": [asdict(event) for event in events],
         }
-        sys.stdout.write(jsonlib.dumps(row) + "\n")
+        write_json(row)
         return
     table = Table(title=f"{run.name}: {status}", title_justify="left")
     for column in ("step", "split", "accuracy", "greedy", "length"):
@@ -115,7 +114,7 @@ def completions(
     if json:
         for row in shown:
             asked = problems[row.problem_id]
-            sys.stdout.write(jsonlib.dumps({**asdict(row), "prompt": asked.prompt, "gold": asked.gold}) + "\n")
+            write_json({**asdict(row), "prompt": asked.prompt, "gold": asked.gold})
         return
     console = Console(highlight=False)
     for problem_id, rows in groupby(shown, key=lambda row: row.problem_id):

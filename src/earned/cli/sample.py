@@ -1,7 +1,5 @@
 """`earned sample MODEL "PROMPT" -n 8 --answer A`."""
 
-import json as jsonlib
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +8,7 @@ from rich.console import Console
 
 from earned.cli.attempts import print_attempt, print_prompt
 from earned.cli.flags import Json
+from earned.cli.json_line import write_json
 from earned.rollouts.engine import SamplingSettings
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def sample(
     if json:
         asked = {"model": model, "prompt": prompt, "answer": answer, "check": check, "algorithm": algorithm}
         row = {**asked, "seed": seed, **asdict(settings), **_row(sampled)}
-        sys.stdout.write(jsonlib.dumps(row) + "\n")
+        write_json(row)
         return
     console = Console(highlight=False)
     print_prompt(console, prompt)

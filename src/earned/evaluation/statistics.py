@@ -1,4 +1,7 @@
-"""Accuracy with its uncertainty; the problem is the unit, because samples of one problem are not independent."""
+"""Accuracy with its uncertainty; problems are the unit, because samples of one problem are not independent.
+
+Where several problems are wordings of one, their cluster is the unit for the same reason: U units.
+"""
 
 import math
 from collections.abc import Sequence
@@ -36,38 +39,38 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     return 1 - math.comb(n - c, k) / math.comb(n, k)
 
 
-def clustered_interval(values_per_problem: Sequence[float], samples: int) -> Interval:
-    """Return the mean over problems and its 95 % interval.
+def clustered_interval(values_per_unit: Sequence[float], samples: int) -> Interval:
+    """Return the mean over units and its 95 % interval.
 
     Args:
-        values_per_problem: [P], each problem's mean over its samples.
+        values_per_unit: [U], a problem's mean over its samples, or a cluster's mean over its problems.
         samples: samples a problem, k of mean@k.
 
-    For values in [0, 1] it is Wilson's interval (1927) at the effective sample size p(1-p) / (s^2 / P), with s^2 the
-    variance of the problems' means, kept within [1, P * samples]: the design effect of cluster sampling (Kish 1965).
-    When all problems have the same mean the variance says nothing and the effective size is P, so all right or all
-    wrong still has a width. Any value outside [0, 1] gives the normal interval mean +- 1.96 s / sqrt(P), of width 0
+    For values in [0, 1] it is Wilson's interval (1927) at the effective sample size p(1-p) / (s^2 / U), with s^2 the
+    variance of the units' means, kept within [1, U * samples]: the design effect of cluster sampling (Kish 1965).
+    When all units have the same mean the variance says nothing and the effective size is U, so all right or all
+    wrong still has a width. Any value outside [0, 1] gives the normal interval mean +- 1.96 s / sqrt(U), of width 0
     when all are equal.
 
     Raises:
-        ValueError: without problems, or for a value that is not finite.
+        ValueError: without units, or for a value that is not finite.
 
     >>> round(clustered_interval([1.0, 1.0, 1.0, 1.0], samples=4).low, 3)
     0.51
     """
-    values_P = np.asarray(values_per_problem, dtype=np.float64)
-    problems = len(values_P)
-    if problems == 0 or not np.isfinite(values_P).all():
-        raise ValueError("an interval needs at least one problem, and only finite values")
-    mean = float(values_P.mean())
-    equal = bool((values_P == values_P[0]).all())
-    squared_error = 0.0 if equal else float(values_P.var(ddof=1)) / problems
-    if values_P.min() < 0 or values_P.max() > 1:
+    values_U = np.asarray(values_per_unit, dtype=np.float64)
+    units = len(values_U)
+    if units == 0 or not np.isfinite(values_U).all():
+        raise ValueError("an interval needs at least one unit, and only finite values")
+    mean = float(values_U.mean())
+    equal = bool((values_U == values_U[0]).all())
+    squared_error = 0.0 if equal else float(values_U.var(ddof=1)) / units
+    if values_U.min() < 0 or values_U.max() > 1:
         half = _Z * math.sqrt(squared_error)
         return Interval(mean, mean - half, mean + half)
     # A spread too small to square without underflow says no more than none.
-    effective = mean * (1 - mean) / squared_error if squared_error > 0 else problems
-    return wilson_interval(mean, min(max(effective, 1), problems * samples))
+    effective = mean * (1 - mean) / squared_error if squared_error > 0 else units
+    return wilson_interval(mean, min(max(effective, 1), units * samples))
 
 
 def wilson_interval(share: float, size: float) -> Interval:
@@ -83,13 +86,13 @@ def wilson_interval(share: float, size: float) -> Interval:
     return Interval(share, max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half)))
 
 
-def detectable_difference(problems: int, power: float = 0.8) -> float:
-    """Return the smallest difference between two accuracies, each of so many problems, that is seen with that power.
+def detectable_difference(units: int, power: float = 0.8) -> float:
+    """Return the smallest difference between two accuracies, each of so many units, that is seen with that power.
 
-    (z_.975 + z_power) * sqrt(2 p(1-p) / P) at the worst case p = .5: a two-sided test at 5 %, one sample a problem,
+    (z_.975 + z_power) * sqrt(2 p(1-p) / U) at the worst case p = .5: a two-sided test at 5 %, one sample a problem,
     different problems in the two evaluations. The same problems in both, or more samples, see smaller ones.
 
     >>> round(detectable_difference(256), 3), round(detectable_difference(64), 3)
     (0.124, 0.248)
     """
-    return (_Z + NormalDist().inv_cdf(power)) * math.sqrt(0.5 / problems)
+    return (_Z + NormalDist().inv_cdf(power)) * math.sqrt(0.5 / units)

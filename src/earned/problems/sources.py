@@ -56,6 +56,8 @@ class Source:
     """Usable ones, at least one, no prompt twice, in the order of the table."""
     numbers: tuple[int, ...]
     """Line or row of each problem."""
+    answer_column: str | None
+    """Where the golds were read; a dot reaches into an object."""
 
     @property
     def counts(self) -> dict[Split, int]:
@@ -65,11 +67,17 @@ class Source:
     def summary(self) -> tuple[str, ...]:
         """Return rows and columns, counts, and the findings, a sentence each."""
         counts = ", ".join(f"{count:,} {split.value.replace('_', '-')}" for split, count in self.counts.items())
-        return (
-            f"{self.name}: {counted(self.rows, 'row')}; {self.shape}",
-            f"{counted(len(self.problems), 'problem')}: {counts}",
-            *(finding.sentence(self.unit) for finding in self.findings),
-        )
+        return self.heading, f"{counted(len(self.problems), 'problem')}: {counts}", *self.faults
+
+    @property
+    def heading(self) -> str:
+        """How many rows, and which columns were chosen."""
+        return f"{self.name}: {counted(self.rows, 'row')}; {self.shape}"
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The findings, a sentence each."""
+        return tuple(finding.sentence(self.unit) for finding in self.findings)
 
 
 def load_problems(recipe_problems: Problems, seed: int, parse: Parse | None = None) -> ProblemSet:
@@ -127,6 +135,7 @@ def read_source(
         findings=findings,
         problems=tuple(entry.problem for entry in usable),
         numbers=tuple(entry.number for entry in usable),
+        answer_column=shape.answer,
     )
 
 

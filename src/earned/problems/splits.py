@@ -70,13 +70,36 @@ def make_problem(
     )
 
 
-def choose_splits(problems: Iterable[Problem], train: int, validation: int, held_out: int) -> ProblemSet:
+def id_hash(problem_id: str) -> str:
+    """Return the part of a problem's id that depends on its text alone; the rest names the file it was read from.
+
+    >>> here, there = (make_problem("2+2=", "4", source) for source in ("a/my.jsonl", "b/copy-of-my.csv"))
+    >>> here.id == there.id, id_hash(here.id) == id_hash(there.id)
+    (False, True)
+    """
+    return problem_id.rpartition("-")[2]
+
+
+def first_by_hash(problems: Sequence[Problem], count: int) -> tuple[Problem, ...]:
+    """Return at most so many of the problems, in their order.
+
+    Which ones are left when there are more is decided by their hash: files are often sorted, and neither the seed nor a
+    new order of the file changes what an evaluation measures.
+    """
+    ids = set(sorted(problem.id for problem in problems)[:count])
+    return tuple(problem for problem in problems if problem.id in ids)
+
+
+def choose_splits(
+    problems: Iterable[Problem], train: int, validation: int, held_out: int, *, exact: bool = True
+) -> ProblemSet:
     """Return the first so many different problems of each split.
 
     Draws until every split has its count, so the source may be endless; a problem drawn again is dropped.
 
     Raises:
-        RecipeError: when the source ends, or only repeats itself, before every split is full.
+        RecipeError: when the source ends, or only repeats itself, before every split is full. Unless `exact`, what
+            there is then is enough.
     """
     wanted = {Split.TRAIN: train, Split.VALIDATION: validation, Split.HELD_OUT: held_out}
     chosen: dict[Split, list[Problem]] = {split: [] for split in Split}
@@ -91,15 +114,15 @@ def choose_splits(problems: Iterable[Problem], train: int, validation: int, held
         seen.add(problem.id)
         if all(len(chosen[split]) == wanted[split] for split in Split):
             break
-    _require(chosen, wanted, len(seen))
+    if exact:
+        _require(chosen, wanted, len(seen))
     return _problem_set(chosen)
 
 
 def take_splits(problems: Sequence[Problem], train: int, validation: int, held_out: int) -> ProblemSet:
     """Return at most so many of the problems of each split, in their order; all of them different.
 
-    Which ones are left when there are more is decided by their hash: files are often sorted, and neither the seed nor a
-    new order of the file changes what an evaluation measures.
+    Which ones are left when there are more is decided by `first_by_hash`.
 
     Raises:
         RecipeError: when no problem falls into a split of which the recipe wants some.
@@ -114,8 +137,7 @@ def take_splits(problems: Sequence[Problem], train: int, validation: int, held_o
                 f"problems.{split.value}: no problem of the source falls into this split ({counts}; a hash of its text "
                 f"puts each problem into one). Add problems{instead}"
             )
-    ids = {split: set(sorted(problem.id for problem in found[split])[: wanted[split]]) for split in Split}
-    return _problem_set({split: [problem for problem in found[split] if problem.id in ids[split]] for split in Split})
+    return _problem_set({split: first_by_hash(found[split], wanted[split]) for split in Split})
 
 
 def _problem_set(chosen: Mapping[Split, Sequence[Problem]]) -> ProblemSet:

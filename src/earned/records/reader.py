@@ -189,11 +189,12 @@ def _step(row: sqlite3.Row) -> StepRow:
 
 
 def _evaluation(row: sqlite3.Row) -> EvaluationResult:
-    numbers = ("mean", "low", "high", "greedy", "pass_at_k", "length_mean", "truncated_share")
+    numbers = ("mean", "low", "high", "greedy", "pass_at_k", "maj_at_k", "length_mean", "truncated_share")
     return EvaluationResult(
         step=row["step"],
         split=Split(row["split"]),
         problems=row["n"],
+        units=row["units"],
         samples=row["samples"],
         **{name: math.nan if row[name] is None else row[name] for name in numbers},
     )

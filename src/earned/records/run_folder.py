@@ -14,6 +14,14 @@ def run_database(folder: Path) -> Path:
     return folder / "run.sqlite"
 
 
+def run_of_checkpoint(folder: Path) -> Path | None:
+    """Return the run that saved a model folder as `RUN/checkpoints/step_000120`, or None where no run did."""
+    folder = folder.resolve()
+    run = folder.parent.parent
+    ours = folder.is_dir() and folder.parent.name == "checkpoints" and run_database(run).is_file()
+    return run if ours else None
+
+
 def create_run_folder(root: Path, name: str | None, recipe_name: str, *, overwrite: bool) -> Path:
     """Return a new, empty folder `root/name`, or `root/RECIPE-YYYYmmdd-HHMMSS` when no name is given.
 

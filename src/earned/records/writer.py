@@ -87,6 +87,7 @@ class RecordWriter:
                 "source": problem.source,
                 "prompt": problem.prompt,
                 "gold": problem.gold,
+                "cluster": problem.cluster,
             }
             for problem in problems
         ]
