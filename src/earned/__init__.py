@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from earned.api import resume as resume
     from earned.api import train as train
     from earned.errors import EarnedError as EarnedError
+    from earned.evaluation.statistics import mean_interval as mean_interval
     from earned.policy.pull import pull_model as pull_model
     from earned.recipe import PretrainRecipe as PretrainRecipe
     from earned.recipe import Problems as Problems
     from earned.recipe import Recipe as Recipe
     from earned.recipe import load_recipe as load_recipe
     from earned.rollouts.engine import SamplingSettings as SamplingSettings
+    from earned.series import train_seeds as train_seeds
 
     evaluate, pretrain = measure.evaluate_model, api.pretrain_model
 
@@ -41,10 +43,12 @@ _HOMES = {
     "TrainResult": "earned.api",
     "evaluate": "earned.measure:evaluate_model",
     "load_recipe": "earned.recipe",
+    "mean_interval": "earned.evaluation.statistics",
     "pretrain": "earned.api:pretrain_model",
     "pull_model": "earned.policy.pull",
     "resume": "earned.api",
     "train": "earned.api",
+    "train_seeds": "earned.series",
 }
 """The module of every name of the library, with `:NAME` where it is called otherwise there."""
 

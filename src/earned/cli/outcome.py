@@ -1,13 +1,14 @@
 """What a finished run shows: a table of before and after, completions side by side, or one line of JSON."""
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from earned.evaluation.statistics import detectable_difference
+from earned.evaluation.statistics import power_sentence
 from earned.records.reader import RunReader
 from earned.records.rows import CompletionRow
 from earned.records.run_folder import run_database
@@ -21,19 +22,22 @@ EXAMPLES = 3
 
 def json_line(result: "TrainResult") -> str:
     """Return the result as one line; accuracies are null where there are no held-out problems."""
+    return json.dumps(row(result))
+
+
+def row(result: "TrainResult") -> dict[str, object]:
+    """Return the result as the table that `json_line` writes."""
     before, after = result.before, result.after
-    return json.dumps(
-        {
-            "run": str(result.run),
-            "accuracy_before": before and before.mean,
-            "accuracy_after": after and after.mean,
-            "interval_before": before and [before.low, before.high],
-            "interval_after": after and [after.low, after.high],
-            "length_before": before and before.length_mean,
-            "length_after": after and after.length_mean,
-            "seconds": round(result.seconds, 1),
-        }
-    )
+    return {
+        "run": str(result.run),
+        "accuracy_before": before and before.mean,
+        "accuracy_after": after and after.mean,
+        "interval_before": before and [before.low, before.high],
+        "interval_after": after and [after.low, after.high],
+        "length_before": before and before.length_mean,
+        "length_after": after and after.length_mean,
+        "seconds": round(result.seconds, 1),
+    }
 
 
 def show(result: "TrainResult", console: Console) -> None:
@@ -48,6 +52,11 @@ def show(result: "TrainResult", console: Console) -> None:
     console.print(_table(before, after))
     console.print(_verdict(before, after), soft_wrap=True)
     console.print(f"run    {result.run}\nmodel  {result.model}", soft_wrap=True, highlight=False)
+
+
+def power(result: EvaluationResult) -> str:
+    """Return how small a difference an evaluation can see."""
+    return power_sentence(result.problems)
 
 
 def _table(before: EvaluationResult, after: EvaluationResult) -> Table:
@@ -101,5 +110,10 @@ def _verdict(before: EvaluationResult, after: EvaluationResult) -> str:
         what = f"Held-out accuracy fell by {-gain:.2f}, the intervals are apart"
     else:
         what = f"Held-out accuracy changed by {gain:+.2f}, which is within the intervals: no change shown"
-    seen = detectable_difference(after.problems)
-    return f"{what}. Length x{times:.1f}. (n = {after.problems} can see a difference of {seen:.2f}.)"
+    return f"{what}. Length x{times:.1f}. ({power(after)}.)"
+
+
+def power_line(results: Sequence[EvaluationResult]) -> str:
+    """Return, for each split, how small a difference between two of its accuracies can be seen."""
+    last_of = {result.split.value.replace("_", "-"): result for result in results}
+    return "; ".join(f"{split}: {power(last)}" for split, last in last_of.items())

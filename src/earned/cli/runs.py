@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from earned.cli.flags import Json
+from earned.cli.outcome import power_line
 from earned.errors import RecordError
 from earned.records.reader import RunReader, find_runs
 from earned.records.run_folder import run_database
@@ -71,6 +72,7 @@ def show(run: Path, *, json: Json = False) -> None:
         table.add_row(str(result.step), split, accuracy, f"{result.greedy:.3f}", f"{result.length_mean:.1f}")
     console = Console(highlight=False)
     console.print(table)
+    console.print(power_line(evaluations), soft_wrap=True)
     for event in events:
         console.print(f"step {event.step}: {event.text}", markup=False, soft_wrap=True)
 
