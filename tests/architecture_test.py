@@ -17,7 +17,7 @@ LAYERS = [
     {"rollouts", "rewards", "diagnostics", "records", "optimization"},
     {"training", "reward_model", "evaluation"},
     {"dashboard", "audit"},
-    {"api", "assembly", "measure", "observer", "sampling"},
+    {"api", "assembly", "measure", "observer", "sampling", "series"},
     {"cli"},
     {"__main__"},
 ]
@@ -28,6 +28,8 @@ SAME_LAYER = {
     ("api", "assembly"),
     ("measure", "assembly"),
     ("sampling", "assembly"),
+    ("series", "api"),
+    ("series", "observer"),
 }
 """A wrong recipe is an error; the files of layer 5 are one room, apart for their length."""
 ONLY_IN = {

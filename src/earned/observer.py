@@ -10,6 +10,7 @@ from earned import __version__
 from earned.diagnostics.groups import no_signal_advice
 from earned.diagnostics.step_metrics import rollout_metrics
 from earned.evaluation.evaluate import Evaluated, evaluate
+from earned.evaluation.model_card import CardFacts, model_card
 from earned.optimization.optimizer import Optimizer
 from earned.policy.load import Policy
 from earned.recipe import EveryN, Recipe
@@ -22,7 +23,6 @@ from earned.rollouts.collect import ScoreAttempts
 from earned.rollouts.engine import Draw, Engine, SamplingSettings
 from earned.training.checkpoints import Progress, save_checkpoint
 from earned.training.loop import StepOutcome, due
-from earned.training.model_card import CardFacts, model_card
 from earned.vocabulary import EvaluationResult, Prompt, Split
 
 

@@ -166,6 +166,9 @@ def test_runs_list(earned, trained):
 def test_runs_show(earned, trained):
     ended = earned("runs", "show", "runs/a")
     assert ended.code == 0 and "a: finished" in ended.out and "held-out" in ended.out
+    assert (
+        "held-out: n = 6 can see a difference of 0.81; validation: n = 3 is too few to see any difference" in ended.out
+    )
     row = json.loads(earned("runs", "show", "runs/a", "--json").out)
     assert (row["run"], row["status"], row["steps"], row["events"]) == ("runs/a", "finished", 2, [])
     assert [(result["step"], result["split"]) for result in row["evaluations"]] == [

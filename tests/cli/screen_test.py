@@ -88,6 +88,13 @@ def test_one_live_line_on_a_terminal():
     assert "step    3" not in text
 
 
+def test_a_resumed_run_is_shown_from_where_it_goes_on():
+    console = screen(terminal=True)
+    with RunProgress(console, steps=40, first=20):
+        pass
+    assert "20/40" in console.file.getvalue() and "going on" in console.file.getvalue()
+
+
 @pytest.fixture
 def run(workplace):
     flags = {"steps": "1", "problems.validation": "0"}

@@ -1,6 +1,7 @@
 """What a finished run shows: a table of before and after, completions side by side, or one line of JSON."""
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -8,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from earned.cli.attempts import visible
-from earned.evaluation.statistics import detectable_difference
+from earned.evaluation.statistics import power_sentence
 from earned.records.reader import RunReader
 from earned.records.rows import CompletionRow
 from earned.records.run_folder import run_database
@@ -22,19 +23,22 @@ EXAMPLES = 3
 
 def json_line(result: "TrainResult") -> str:
     """Return the result as one line; accuracies are null where there are no held-out problems."""
+    return json.dumps(row(result))
+
+
+def row(result: "TrainResult") -> dict[str, object]:
+    """Return the result as the table that `json_line` writes."""
     before, after = result.before, result.after
-    return json.dumps(
-        {
-            "run": str(result.run),
-            "accuracy_before": before and before.mean,
-            "accuracy_after": after and after.mean,
-            "interval_before": before and [before.low, before.high],
-            "interval_after": after and [after.low, after.high],
-            "length_before": before and before.length_mean,
-            "length_after": after and after.length_mean,
-            "seconds": round(result.seconds, 1),
-        }
-    )
+    return {
+        "run": str(result.run),
+        "accuracy_before": before and before.mean,
+        "accuracy_after": after and after.mean,
+        "interval_before": before and [before.low, before.high],
+        "interval_after": after and [after.low, after.high],
+        "length_before": before and before.length_mean,
+        "length_after": after and after.length_mean,
+        "seconds": round(result.seconds, 1),
+    }
 
 
 def show(result: "TrainResult", console: Console) -> None:
@@ -53,8 +57,7 @@ def show(result: "TrainResult", console: Console) -> None:
 
 def power(result: EvaluationResult) -> str:
     """Return how small a difference an evaluation can see; wordings of one problem are one problem for it."""
-    wordings = "" if result.units == result.problems else f" problems in {result.problems:,} wordings"
-    return f"n = {result.units}{wordings} can see a difference of {detectable_difference(result.units):.2f}"
+    return power_sentence(result.units, result.problems)
 
 
 def _table(before: EvaluationResult, after: EvaluationResult) -> Table:
@@ -104,3 +107,9 @@ def _verdict(before: EvaluationResult, after: EvaluationResult) -> str:
     else:
         what = f"Held-out accuracy changed by {gain:+.2f}, which is within the intervals: no change shown"
     return f"{what}. Length x{times:.1f}. ({power(after)}.)"
+
+
+def power_line(results: Sequence[EvaluationResult]) -> str:
+    """Return, for each split, how small a difference between two of its accuracies can be seen."""
+    last_of = {result.split.value.replace("_", "-"): result for result in results}
+    return "; ".join(f"{split}: {power(last)}" for split, last in last_of.items())

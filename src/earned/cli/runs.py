@@ -14,6 +14,7 @@ from rich.table import Table
 from earned.cli.attempts import print_attempt, print_prompt, visible
 from earned.cli.flags import Json
 from earned.cli.json_line import write_json
+from earned.cli.outcome import power_line
 from earned.diagnostics.groups import is_right
 from earned.errors import RecordError
 from earned.records.reader import RunReader, find_runs
@@ -75,6 +76,7 @@ def show(run: Path, *, json: Json = False) -> None:
         table.add_row(str(result.step), split, accuracy, f"{result.greedy:.3f}", f"{result.length_mean:.1f}")
     console = Console(highlight=False)
     console.print(table)
+    console.print(power_line(evaluations), soft_wrap=True)
     for event in events:
         console.print(f"step {event.step}: {event.text}", markup=False, soft_wrap=True)
 

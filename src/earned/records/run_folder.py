@@ -22,28 +22,50 @@ def run_of_checkpoint(folder: Path) -> Path | None:
     return run if ours else None
 
 
+def require_free(root: Path, name: str | None, *, overwrite: bool) -> None:
+    """Raise RecordError for a name that `create_run_folder` would refuse; nothing is made or deleted."""
+    if name is None:
+        return
+    if name in ("", "..") or Path(name).name != name:
+        raise RecordError(f"run name {name!r}: give a plain name; the folder of all runs is {root}")
+    folder = root / name
+    if not _holds_something(folder):
+        return
+    if not overwrite:
+        raise RecordError(
+            f"{folder}: this run exists already; --resume continues it, --overwrite deletes it and starts again"
+        )
+    if not run_database(folder).is_file():
+        raise RecordError(f"{folder}: --overwrite deletes only runs, and there is no run.sqlite in this folder")
+
+
 def create_run_folder(root: Path, name: str | None, recipe_name: str, *, overwrite: bool) -> Path:
     """Return a new, empty folder `root/name`, or `root/RECIPE-YYYYmmdd-HHMMSS` when no name is given.
 
     Raises RecordError when the name is taken by a folder with something in it and `overwrite` is not set, when what
     would be overwritten is not a run, and when the folder cannot be made.
     """
-    if name is not None and (name in ("", "..") or Path(name).name != name):
-        raise RecordError(f"run name {name!r}: give a plain name; the folder of all runs is {root}")
+    require_free(root, name, overwrite=overwrite)
     try:
         root.mkdir(parents=True, exist_ok=True)
         if name is None:
             return _create_first_free(root, _automatic_names(recipe_name))
         folder = root / name
-        _clear(folder, overwrite)
+        if _holds_something(folder):
+            shutil.rmtree(folder)
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise RecordError(f"{root}: a run folder cannot be made here: {error.strerror or error}") from error
     return folder
 
 
+def automatic_name(recipe_name: str) -> str:
+    """Return `RECIPE-YYYYmmdd-HHMMSS`, the name of a run that was given none."""
+    return f"{recipe_name}-{datetime.now():%Y%m%d-%H%M%S}"
+
+
 def _automatic_names(recipe_name: str) -> Iterator[str]:
-    name = f"{recipe_name}-{datetime.now():%Y%m%d-%H%M%S}"
+    name = automatic_name(recipe_name)
     yield name
     for number in count(2):
         yield f"{name}-{number}"
@@ -60,13 +82,8 @@ def _create_first_free(root: Path, names: Iterator[str]) -> Path:
     raise AssertionError("names never end")
 
 
-def _clear(folder: Path, overwrite: bool) -> None:
-    if not folder.is_dir() or not any(folder.iterdir()):
-        return
-    if not overwrite:
-        raise RecordError(
-            f"{folder}: this run exists already; --resume continues it, --overwrite deletes it and starts again"
-        )
-    if not run_database(folder).is_file():
-        raise RecordError(f"{folder}: --overwrite deletes only runs, and there is no run.sqlite in this folder")
-    shutil.rmtree(folder)
+def _holds_something(folder: Path) -> bool:
+    try:
+        return folder.is_dir() and any(folder.iterdir())
+    except OSError as error:
+        raise RecordError(f"{folder}: cannot be read: {error.strerror or error}") from error

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
+from earned.evaluation.model_card import CardFacts, model_card
 from earned.recipe import Recipe, validate
-from earned.training.model_card import CardFacts, model_card
 from earned.vocabulary import EvaluationResult, Split
 
 FACTS = CardFacts(run="first-try", recipe_name="tiny_sums", step=50, version="1.2.3")
@@ -47,6 +47,7 @@ def test_it_says_how_the_model_was_made_and_what_it_can_do():
         assert line in card.splitlines()
     assert "held-out accuracy at step 0 | 0.200 [0.150, 0.250] (95 %), mean of 4 samples at temperature 1" in card
     assert "held-out accuracy at step 40 | 0.750 [0.700, 0.800] (95 %)" in card
+    assert "| power | n = 256 can see a difference of 0.12 |" in card.splitlines()
     assert "step 20" not in card and "controls" not in card
 
 
@@ -60,7 +61,8 @@ def test_the_head_is_what_model_hubs_read():
 
 
 def test_one_evaluation_is_one_line():
-    assert model_card(FACTS, recipe(), [accuracy(0, 0.2)]).count("held-out accuracy") == 1
+    card = model_card(FACTS, recipe(), [accuracy(0, 0.2)])
+    assert card.count("held-out accuracy") == 1 and "power" not in card, "there is nothing to compare"
 
 
 def test_without_held_out_problems_nothing_is_claimed():
