@@ -17,12 +17,19 @@ LAYERS = [
     {"rollouts", "rewards", "diagnostics", "records", "optimization"},
     {"training", "reward_model", "evaluation"},
     {"dashboard", "audit"},
-    {"api", "assembly", "measure", "observer"},
+    {"api", "assembly", "measure", "observer", "preflight"},
     {"cli"},
     {"__main__"},
 ]
 LAYER = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-SAME_LAYER = {("recipe", "errors"), ("api", "observer"), ("api", "assembly"), ("measure", "assembly")}
+SAME_LAYER = {
+    ("recipe", "errors"),
+    ("api", "observer"),
+    ("api", "assembly"),
+    ("api", "preflight"),
+    ("measure", "assembly"),
+    ("preflight", "assembly"),
+}
 """A wrong recipe is an error; the files of layer 5 are one room, apart for their length."""
 ONLY_IN = {
     "transformers": "policy/",

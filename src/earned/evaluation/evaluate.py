@@ -28,12 +28,8 @@ def evaluate(
     score: ScoreAttempts,
     settings: SamplingSettings,
     stamp: Draw,
-    *,
-    fixed: bool = False,
 ) -> Evaluated:
-    """Return the accuracy on `prompts`, all of one split; `stamp` names the rollouts and addresses the random numbers.
-
-    With `fixed` the random numbers are those of step 0 at every step, so only the weights make a difference.
+    """Return the accuracy on `prompts`, all of one split, of the attempts that `attempts_at` returns.
 
     A completion that could not be scored leaves its problem's mean; a problem without a scored completion leaves the
     result, whose `problems` says how many are in it.
@@ -41,10 +37,8 @@ def evaluate(
     Raises:
         VerifierError: when nothing could be scored.
     """
-    draw = replace(stamp, step=0) if fixed else stamp
-    groups = scored_groups(prompts, engine.generate(prompts, settings, draw), score, stamp)
-    most_likely = engine.generate(prompts, replace(settings, group_size=1, temperature=0.0), draw)
-    greedy = scored_groups(prompts, most_likely, score, stamp, first_attempt=GREEDY_ATTEMPT)
+    every = attempts_at(engine, prompts, score, settings, stamp)
+    groups, greedy = every[: len(prompts)], every[len(prompts) :]
     values = [found for group in groups if (found := _values(group))]
     if not values:
         why = groups[0].rollouts[0].score.explanation
@@ -65,7 +59,27 @@ def evaluate(
         length_mean=_mean([rollout.completion.length for rollout in rollouts]),
         truncated_share=_mean([float(rollout.completion.truncated) for rollout in rollouts]),
     )
-    return Evaluated(result=result, groups=groups + greedy)
+    return Evaluated(result=result, groups=every)
+
+
+def attempts_at(
+    engine: Engine,
+    prompts: Sequence[Prompt],
+    score: ScoreAttempts,
+    settings: SamplingSettings,
+    stamp: Draw,
+    *,
+    fixed: bool = False,
+) -> tuple[RolloutGroup, ...]:
+    """Return a group of sampled attempts for every prompt, then for every prompt one of the greedy completion.
+
+    `stamp` names the rollouts and addresses the random numbers. With `fixed` these are those of step 0 at every step,
+    so only the weights make a difference.
+    """
+    draw = replace(stamp, step=0) if fixed else stamp
+    groups = scored_groups(prompts, engine.generate(prompts, settings, draw), score, stamp)
+    most_likely = engine.generate(prompts, replace(settings, group_size=1, temperature=0.0), draw)
+    return groups + scored_groups(prompts, most_likely, score, stamp, first_attempt=GREEDY_ATTEMPT)
 
 
 def _values(group: RolloutGroup) -> list[float]:

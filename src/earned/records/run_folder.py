@@ -1,5 +1,7 @@
 """Where a run keeps its record, recipe, environment and checkpoints."""
 
+import errno
+import os
 import shutil
 from collections.abc import Iterator
 from datetime import datetime
@@ -14,20 +16,40 @@ def run_database(folder: Path) -> Path:
     return folder / "run.sqlite"
 
 
+def require_free(root: Path, name: str | None, *, overwrite: bool) -> None:
+    """Raise RecordError for what `create_run_folder` would refuse, before compute is spent; nothing is touched."""
+    nearest = next(path for path in (root, *root.parents) if path.exists())
+    if not nearest.is_dir():
+        raise RecordError(f"{root}: a run folder cannot be made here: {os.strerror(errno.ENOTDIR)}")
+    if name is None:
+        return
+    if name in ("", "..") or Path(name).name != name:
+        raise RecordError(f"run name {name!r}: give a plain name; the folder of all runs is {root}")
+    folder = root / name
+    if not _holds_something(folder):
+        return
+    if not overwrite:
+        raise RecordError(
+            f"{folder}: this run exists already; --resume continues it, --overwrite deletes it and starts again"
+        )
+    if not run_database(folder).is_file():
+        raise RecordError(f"{folder}: --overwrite deletes only runs, and there is no run.sqlite in this folder")
+
+
 def create_run_folder(root: Path, name: str | None, recipe_name: str, *, overwrite: bool) -> Path:
     """Return a new, empty folder `root/name`, or `root/RECIPE-YYYYmmdd-HHMMSS` when no name is given.
 
     Raises RecordError when the name is taken by a folder with something in it and `overwrite` is not set, when what
     would be overwritten is not a run, and when the folder cannot be made.
     """
-    if name is not None and (name in ("", "..") or Path(name).name != name):
-        raise RecordError(f"run name {name!r}: give a plain name; the folder of all runs is {root}")
+    require_free(root, name, overwrite=overwrite)
     try:
         root.mkdir(parents=True, exist_ok=True)
         if name is None:
             return _create_first_free(root, _automatic_names(recipe_name))
         folder = root / name
-        _clear(folder, overwrite)
+        if _holds_something(folder):
+            shutil.rmtree(folder)
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise RecordError(f"{root}: a run folder cannot be made here: {error.strerror or error}") from error
@@ -52,13 +74,8 @@ def _create_first_free(root: Path, names: Iterator[str]) -> Path:
     raise AssertionError("names never end")
 
 
-def _clear(folder: Path, overwrite: bool) -> None:
-    if not folder.is_dir() or not any(folder.iterdir()):
-        return
-    if not overwrite:
-        raise RecordError(
-            f"{folder}: this run exists already; --resume continues it, --overwrite deletes it and starts again"
-        )
-    if not run_database(folder).is_file():
-        raise RecordError(f"{folder}: --overwrite deletes only runs, and there is no run.sqlite in this folder")
-    shutil.rmtree(folder)
+def _holds_something(folder: Path) -> bool:
+    try:
+        return folder.is_dir() and any(folder.iterdir())
+    except OSError as error:
+        raise RecordError(f"{folder}: cannot be read: {error.strerror or error}") from error
