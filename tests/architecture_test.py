@@ -17,7 +17,7 @@ LAYERS = [
     {"rollouts", "rewards", "diagnostics", "records", "optimization"},
     {"training", "reward_model", "evaluation"},
     {"dashboard", "audit"},
-    {"api", "assembly", "measure", "observer", "preflight"},
+    {"api", "assembly", "measure", "observer", "preflight", "sampling", "series"},
     {"cli"},
     {"__main__"},
 ]
@@ -29,6 +29,9 @@ SAME_LAYER = {
     ("api", "preflight"),
     ("measure", "assembly"),
     ("preflight", "assembly"),
+    ("sampling", "assembly"),
+    ("series", "api"),
+    ("series", "observer"),
 }
 """A wrong recipe is an error; the files of layer 5 are one room, apart for their length."""
 ONLY_IN = {
@@ -42,14 +45,18 @@ ONLY_IN = {
     "starlette": "dashboard/",
     "uvicorn": "dashboard/",
     "datasets": "problems/",
+    "pyarrow": ("problems/", "records/parquet.py"),
 }
 WITHOUT_TORCH = [
     "earned",
     "earned.recipe",
     "earned.cli.main",
     "earned.cli.problems",
+    "earned.cli.evaluate",
     "earned.cli.explain",
     "earned.cli.models",
+    "earned.cli.runs",
+    "earned.cli.sample",
     "earned.records.reader",
     "earned.records.writer",
 ]

@@ -54,13 +54,25 @@ def test_algorithms_are_within_reach():
 
 def test_every_name_is_there_and_listed():
     names = [name for name in dir(earned) if not name.startswith("_")]
-    assert {"train", "resume", "evaluate", "pretrain", "load_recipe", "pull_model", "algorithms"} <= set(names)
+    wanted = {"train", "resume", "evaluate", "sample", "pretrain", "load_recipe", "pull_model", "algorithms", "FewShot"}
+    assert wanted <= set(names)
     assert all(getattr(earned, name) is not None for name in names)
 
 
 def test_a_name_that_is_not_there():
     with pytest.raises(AttributeError, match="no attribute 'trian'"):
         earned.trian  # noqa: B018
+
+
+def test_an_evaluation_says_what_it_found_about_every_problem():
+    settings = earned.SamplingSettings(group_size=2, temperature=1.0, max_new_tokens=48)
+    measured = earned.evaluate("tiny", earned.Problems(held_out=4), settings)
+    assert isinstance(measured, earned.Measured) and measured.result.split is Split.HELD_OUT
+    assert (measured.result.problems, measured.result.units, measured.result.samples) == (4, 4, 2)
+    assert [problem.samples for problem in measured.problems] == [2] * 4
+    assert measured.result.mean == sum(problem.right for problem in measured.problems) / 8
+    assert earned.evaluate("tiny", earned.Problems(held_out=4), settings) == measured, "the same call, the same numbers"
+    assert earned.evaluate("tiny", earned.Problems(), settings, limit=4) == measured
 
 
 def test_three_lines_train_and_every_checkpoint_has_a_card(tmp_path):

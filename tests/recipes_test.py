@@ -1,10 +1,12 @@
-"""Every recipe in `recipes/` runs two steps."""
+"""Every recipe in `recipes/` runs two steps with the built-in model; those of a real model also with it, if slow."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from earned import api
+from earned.policy.pull import pull_model
 from earned.recipe import PretrainRecipe, Recipe, load
 from earned.records.reader import RunReader
 
@@ -20,11 +22,36 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("path", [path for path in RECIPES if path.stem not in PRETRAINING], ids=lambda path: path.stem)
-def test_training_recipe(path, tmp_path):
-    result = api.train(load(Recipe, path, SMALL, environment={}), api.RunOptions(runs=tmp_path))
+TRAINING = [path for path in RECIPES if path.stem not in PRETRAINING]
+REAL = [path for path in TRAINING if path.stem.startswith("smollm2")]
+
+
+def flags_for(path, folder):
+    """Return the flags of a short run; a recipe that leaves its file to the user gets one."""
+    if path.stem != "smollm2_word_problems":
+        return SMALL
+    file = folder / "word_problems.jsonl"
+    rows = [{"question": f"Ann has {n} pens and gets {n + 1}. How many?", "answer": 2 * n + 1} for n in range(80)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return SMALL | {"problems.source": str(file)}
+
+
+def runs_two_steps(path, folder, flags):
+    result = api.train(load(Recipe, path, flags, environment={}), api.RunOptions(runs=folder))
     assert result.finished
     assert [row.step for row in RunReader(result.run).steps()] == [1, 2]
+
+
+@pytest.mark.parametrize("path", TRAINING, ids=lambda path: path.stem)
+def test_training_recipe(path, tmp_path):
+    runs_two_steps(path, tmp_path, flags_for(path, tmp_path) | {"model": "tiny"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+def test_training_recipe_with_its_own_model(path, tmp_path):
+    pull_model(load(Recipe, path, environment={}).model)
+    runs_two_steps(path, tmp_path, flags_for(path, tmp_path))
 
 
 @pytest.mark.parametrize("path", [path for path in RECIPES if path.stem in PRETRAINING], ids=lambda path: path.stem)

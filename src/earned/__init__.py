@@ -22,17 +22,24 @@ if TYPE_CHECKING:
     from earned.api import resume as resume
     from earned.api import train as train
     from earned.errors import EarnedError as EarnedError
+    from earned.evaluation.statistics import mean_interval as mean_interval
+    from earned.measure import Measured as Measured
     from earned.policy.pull import pull_model as pull_model
+    from earned.problems.few_shot import FewShot as FewShot
     from earned.recipe import PretrainRecipe as PretrainRecipe
     from earned.recipe import Problems as Problems
     from earned.recipe import Recipe as Recipe
     from earned.recipe import load_recipe as load_recipe
     from earned.rollouts.engine import SamplingSettings as SamplingSettings
+    from earned.sampling import sample as sample
+    from earned.series import train_seeds as train_seeds
 
     evaluate, pretrain = measure.evaluate_model, api.pretrain_model
 
 _HOMES = {
     "EarnedError": "earned.errors",
+    "FewShot": "earned.problems.few_shot",
+    "Measured": "earned.measure",
     "PretrainRecipe": "earned.recipe",
     "Problems": "earned.recipe",
     "Recipe": "earned.recipe",
@@ -41,10 +48,13 @@ _HOMES = {
     "TrainResult": "earned.api",
     "evaluate": "earned.measure:evaluate_model",
     "load_recipe": "earned.recipe",
+    "mean_interval": "earned.evaluation.statistics",
     "pretrain": "earned.api:pretrain_model",
     "pull_model": "earned.policy.pull",
     "resume": "earned.api",
+    "sample": "earned.sampling",
     "train": "earned.api",
+    "train_seeds": "earned.series",
 }
 """The module of every name of the library, with `:NAME` where it is called otherwise there."""
 

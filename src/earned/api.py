@@ -1,6 +1,5 @@
 """The library: `train`, `resume`, `pretrain_model`. Parts are wired together here and in its neighbours of layer 5."""
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,9 @@ from earned.training.loop import train as run_loop
 from earned.training.pretrain import pretrain
 from earned.vocabulary import EvaluationResult, Split
 
+FINISHED = "finished"
+"""The status of a run that has taken all its steps; one that can go on is `running`, `stopped` or `failed`."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainResult:
@@ -37,11 +39,18 @@ class TrainResult:
     before: EvaluationResult | None
     after: EvaluationResult | None
     seconds: float
+    """Wall-clock seconds of all recorded steps with their evaluations, records and checkpoints, over every session of
+    the run; loading, and the evaluation at step 0, are not among them."""
     finished: bool
     """False when the run was asked to stop early and can be resumed."""
     weights_changed: bool
     model: Path | None
     """The newest checkpoint, an ordinary model folder."""
+
+    @property
+    def gain(self) -> float | None:
+        """Held-out accuracy after minus before."""
+        return None if self.before is None or self.after is None else self.after.mean - self.before.mean
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,7 +119,7 @@ def resume(
     listener: Listener | None = None,
     stop_requested: Callable[[], bool] = lambda: False,
 ) -> TrainResult:
-    """Go on with a run from its newest checkpoint, as if it had never stopped.
+    """Go on with a run from its newest checkpoint, as if it had never stopped; a finished one is only read.
 
     Raises what `train` raises, RecordError when the folder holds no run, and RecipeError when the run was started
     with another recipe than `expected`, or the file of a reward has changed.
@@ -119,10 +128,12 @@ def resume(
         raise RecordError(f"{folder}: there is no run here to resume")
     recipe = load(Recipe, folder / "recipe.toml", environment={})
     _require_same(recipe, _with_function(expected or recipe, reward))
-    saved = checkpoints(folder / "checkpoints")
+    saved, meta = checkpoints(folder / "checkpoints"), RunReader(run_database(folder)).meta()
     with WorkerPool(WORKERS) as pool:
         assembled = assemble(recipe, str(saved[-1]) if saved else recipe.model, pool, reward)
-        _require_same_files(RunReader(run_database(folder)).meta(), assembled.file_hashes)
+        _require_same_files(meta, assembled.file_hashes)
+        if meta.get("status") == FINISHED:
+            return _result(folder)
         progress = load_progress(saved[-1], assembled.optimizer) if saved else Progress()
         writer = RecordWriter(run_database(folder), resume=True)
         writer.truncate_after(progress.step if saved else -1)
@@ -171,7 +182,6 @@ def _run(
     expected_seconds: float | None = None,
 ) -> TrainResult:
     recipe, policy = parts.recipe, parts.policy
-    started = time.perf_counter()
     observer = RunObserver(
         recipe=recipe,
         folder=folder,
@@ -205,21 +215,23 @@ def _run(
         except BaseException:
             writer.meta("status", "failed")
             raise
-        finished = reached.step >= recipe.steps
-        writer.meta("status", "finished" if finished else "stopped")
-    return _result(folder, observer.weights_changed, finished, time.perf_counter() - started)
+        writer.meta("status", FINISHED if reached.step >= recipe.steps else "stopped")
+    return _result(folder)
 
 
-def _result(folder: Path, weights_changed: bool, finished: bool, seconds: float) -> TrainResult:
-    evaluations = RunReader(run_database(folder)).evaluations(Split.HELD_OUT)
+def _result(folder: Path) -> TrainResult:
+    """Return what the record says, which is the same however often the run was interrupted."""
+    reader = RunReader(run_database(folder))
+    evaluations = reader.evaluations(Split.HELD_OUT)
+    parts = [row.seconds for row in reader.steps()]
     saved = checkpoints(folder / "checkpoints")
     return TrainResult(
         run=folder,
         before=evaluations[0] if evaluations else None,
         after=evaluations[-1] if evaluations else None,
-        seconds=seconds,
-        finished=finished,
-        weights_changed=weights_changed,
+        seconds=sum(part.total + part.record + part.checkpoint for part in parts),
+        finished=reader.meta().get("status") == FINISHED,
+        weights_changed=_weights_changed(folder),
         model=saved[-1] if saved else None,
     )
 
@@ -231,7 +243,7 @@ def _best_validation(folder: Path) -> EvaluationResult | None:
 
 
 def _weights_changed(folder: Path) -> bool:
-    """Return whether the weights changed in the part of a resumed run that is behind it."""
+    """Return whether the weights changed in the steps on record."""
     shares = RunReader(run_database(folder)).metric("update/weights_changed_share")
     return any(share > 0 for _, share in shares)
 

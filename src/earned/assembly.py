@@ -14,8 +14,8 @@ from earned.policy.logprobs import require_plain_head
 from earned.policy.prompts import render_all
 from earned.problems.problem_set import ProblemSet, step_problems
 from earned.problems.sources import load_problems
-from earned.recipe import Recipe, RewardPart
-from earned.rewards.checks import GOLD_PARSERS, make_check
+from earned.recipe import Recipe
+from earned.rewards.checks import GOLD_PARSERS, make_answer_check
 from earned.rewards.compose import Part, Rewarder, require_scored
 from earned.rewards.gold import can_judge, require_gold
 from earned.rewards.user_reward import Resources, RewardFunction
@@ -134,10 +134,8 @@ def columns_of(problems: ProblemSet) -> tuple[str, ...]:
 
 
 def answer_check(check: str, resources: Resources) -> Rewarder:
-    """Return the judge of accuracy: right answers and nothing else; raises RecipeError as `make_check` does."""
-    return Rewarder(
-        (Part(name="accuracy", weight=1.0, check=make_check("evaluation", RewardPart(check=check), resources)),)
-    )
+    """Return the judge of accuracy: right answers and nothing else; raises RecipeError as `make_answer_check` does."""
+    return Rewarder((Part(name="accuracy", weight=1.0, check=make_answer_check(check, resources)),))
 
 
 def _measured_splits(recipe: Recipe, problems: ProblemSet) -> tuple[Split, ...]:

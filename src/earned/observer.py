@@ -12,6 +12,7 @@ from earned.diagnostics.estimate import correction_due, duration, evaluations_af
 from earned.diagnostics.groups import no_signal_advice
 from earned.diagnostics.step_metrics import rollout_metrics
 from earned.evaluation.evaluate import attempts_at, evaluate
+from earned.evaluation.model_card import CardFacts, model_card
 from earned.optimization.optimizer import Optimizer
 from earned.policy.load import Policy
 from earned.recipe import EveryN, Recipe
@@ -19,11 +20,11 @@ from earned.records.reader import RunReader
 from earned.records.rows import StepRow, StepSeconds
 from earned.records.run_folder import run_database
 from earned.records.writer import RecordWriter
+from earned.rewards.checks import GOLD_PARSERS
 from earned.rollouts.collect import ScoreAttempts
 from earned.rollouts.engine import Draw, Engine, SamplingSettings
 from earned.training.checkpoints import Progress, save_checkpoint
 from earned.training.loop import StepOutcome, due
-from earned.training.model_card import CardFacts, model_card
 from earned.vocabulary import EvaluationResult, Prompt, Split
 
 RECENT_STEPS = 5
@@ -92,10 +93,10 @@ class RunObserver:
     def evaluate(self, step: int) -> None:
         """Sample the frozen problems, record the completions and the accuracies, and remember a new best."""
         start = time.perf_counter()
-        settings = self._evaluation_settings()
+        settings, read_answer = self._evaluation_settings(), GOLD_PARSERS.get(self.recipe.evaluation.check)
         for split, prompts in self.evaluation_prompts.items():
             stamp = Draw(seed=self.recipe.seed, step=step, purpose=split.value)
-            found = evaluate(self.engine, prompts, self.score_answers, settings, stamp)
+            found = evaluate(self.engine, prompts, self.score_answers, settings, stamp, read_answer=read_answer)
             self.writer.rollouts(step, split.value, found.groups, None, (), self._keeps_tokens(step))
             self.writer.evaluation(found.result)
             self.listener.evaluated(found.result)

@@ -19,6 +19,7 @@ from earned.errors import RecipeError
 ENVIRONMENT_PREFIX = "EARNED_"
 NOT_RECIPE_KEYS = {"EARNED_HOME", "EARNED_SHARED"}
 PROMPT = "{prompt}"
+UNTRAINABLE = ("sampling.top_p", "sampling.top_k")
 
 Allowance = Literal["random_reward", "constant_reward", "single_sample", "zero_learning_rate", "no_signal"]
 """What would be a mistake in an ordinary run; a recipe names what it means. `no_signal` leaves out the pre-flight."""
@@ -384,6 +385,8 @@ def _names_a_union_member(step: str) -> bool:
 def _sentence(kind: type[BaseModel], fault: Any, where: str) -> str:
     path = [str(step) for step in fault["loc"] if not _names_a_union_member(str(step))]
     place = ".".join([where, *path] if where else path)
+    if place in UNTRAINABLE:
+        return f"{place}: refused in training, where what is sampled is what is trained; see `earned sample`"
     if fault["type"] == "extra_forbidden":
         known = _known_keys(kind, path[:-1])
         hint = did_you_mean(path[-1], known) or f" Known here: {', '.join(known) or 'none'}."

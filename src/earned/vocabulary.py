@@ -63,6 +63,15 @@ class Problem:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Example:
+    """A worked problem that the model is shown before the one it is asked."""
+
+    problem: Problem
+    answer: str
+    """The whole worked answer, such as the steps with `#### 72` below them; not only the gold."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Prompt:
     """A problem as the model reads it."""
 
@@ -125,6 +134,8 @@ class Attempt:
 
     problem: Problem
     text: str
+    truncated: bool = False
+    """True when the length limit ended the text, so that its last words may not be all that was meant."""
     seed: int
     step: int
     rollout_id: str
@@ -205,11 +216,17 @@ class TokenDetail:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvaluationResult:
-    """Accuracy of one split at one step; every mean is over problems, so the problem is the unit."""
+    """Accuracy of one split at one step.
+
+    Every accuracy is a mean over units of the mean over a unit's problems. A unit is what is independent of the others:
+    a cluster, or a problem that stands alone.
+    """
 
     step: int
     split: Split
     problems: int
+    units: int
+    """Independent problems: those of one cluster count as one."""
     samples: int
     """Completions per problem, k of mean@k."""
     mean: float
@@ -221,6 +238,8 @@ class EvaluationResult:
     """Accuracy of the most likely completion."""
     pass_at_k: float
     """Share of problems solved at least once in k, unbiased."""
+    maj_at_k: float
+    """Accuracy of the answer that most of the k attempts give; NaN where the check reads no answers."""
     length_mean: float
     """Tokens, EOS included."""
     truncated_share: float

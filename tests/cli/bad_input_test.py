@@ -5,6 +5,7 @@ import re
 import pytest
 
 TRAIN = ("train", "recipe.toml")
+EVAL = ("eval", "model")
 
 EARLY = {
     "no such recipe": (("train", "nowhere.toml"), r"nowhere\.toml: no such recipe file"),
@@ -18,6 +19,7 @@ EARLY = {
     "a number below its bound": ((*TRAIN, "--sampling.group-size", "0"), r"sampling\.group_size: .*, not 0"),
     "a word that is none of the allowed": ((*TRAIN, "--optim.precision", "half"), r"optim\.precision: .*'bfloat16'"),
     "a value as table": ((*TRAIN, "--steps.many", "1"), r"steps\.many: steps is a value, not a table"),
+    "a tail cut off in training": ((*TRAIN, "--sampling.top-p", "0.9"), r"sampling\.top_p: refused in training, where"),
     "no reward at all": (("train", "bare.toml"), r"rewards: no part given; add for example \[rewards\.answer\] with"),
     "no rewards table": (("train", "empty.toml"), r"rewards: required, but not given"),
     "a learning rate of zero": ((*TRAIN, "--optim.learning-rate", "0"), r'rewards\.allow = \["zero_learning_rate"\]'),
@@ -33,10 +35,14 @@ EARLY = {
     "show what is not there": (("runs", "show", "runs/nowhere"), r"runs/nowhere: there is no run here"),
     "show what is no run": (("runs", "show", "."), r"there is no run here"),
     "list what is not there": (("runs", "list", "nowhere"), r"nowhere: there is no such folder of runs"),
-    "evaluate nothing": (("eval", "model", "--limit", "-1"), r"problems\.held_out: .*, not -1"),
     "evaluate no samples": (("eval", "model", "--samples", "0"), r"samples: .*, not 0"),
     "evaluate no tokens": (("eval", "model", "--max-new-tokens", "0"), r"max_new_tokens: .*, not 0"),
     "evaluate frozen": (("eval", "model", "--temperature", "-1"), r"temperature: .*, not -1"),
+    "evaluate after no examples": ((*EVAL, "--few-shot", "a.jsonl", "--shots", "0"), r"few_shot\.shots: .*, not 0"),
+    "examples without a file": ((*EVAL, "--few-shot.options.prompt", "q"), r"few_shot\.source: required"),
+    "a table of another kind": ((*EVAL, "--table", "table.csv"), r"table\.csv: .* has to end in \.parquet"),
+    "a table in no folder": ((*EVAL, "--table", "no/table.parquet"), r"there is no folder no to write the table into"),
+    "a table over something": ((*EVAL, "--table", "kept.parquet"), r"kept\.parquet: exists already"),
     "pretrain where": (("pretrain", "recipe.toml"), r"--output requires an argument"),
     "pretrain by a recipe for train": (("pretrain", "recipe.toml", "-o", "new"), r"phases: required"),
 }
@@ -54,6 +60,9 @@ LATE = {
     "too few problems": ((*TRAIN, "--problems.held-out", "500"), r"problems\.held_out: the source has too few"),
     "unknown check": ((*TRAIN, "--rewards.luck.check", "randon"), r"unknown check 'randon'.* Did you mean 'random'\?"),
     "unknown check of answers": ((*TRAIN, "--evaluation.check", "numbr"), r"unknown check 'numbr'"),
+    "no control beside it": ((*TRAIN, "--evaluation.check", "randon"), r"allowed: 'number', 'exact', or a function"),
+    "answers judged by chance": ((*TRAIN, "--evaluation.check", "random"), r"'random' does not look at the answer"),
+    "evaluate by a constant": (("eval", "model", "--check", "constant"), r"'constant' does not look at the answer"),
     "a control that is not named": ((*TRAIN, "--rewards.allow", "[]"), r'rewards\.allow = \["random_reward"\]'),
     "unknown algorithm": ((*TRAIN, "--algorithm.name", "gpro"), r"algorithm\.name: no 'gpro'\. Did you mean 'grpo'\?"),
     "unknown part": ((*TRAIN, "--algorithm.divergence", "k9"), r"algorithm\.divergence: no 'k9'"),
@@ -61,10 +70,19 @@ LATE = {
     "a path as the run's name": ((*TRAIN, "--run", "../a"), r"run name '\.\./a': give a plain name"),
     "resume what is not there": ((*TRAIN, "--run", "a", "--resume"), r"runs/a: there is no run here to resume"),
     "overwrite what is no run": ((*TRAIN, "--runs", ".", "--run", "kept", "--overwrite"), r"deletes only runs"),
+    "resume seeds that are not there": (
+        (*TRAIN, "--run", "a", "--resume", "--seeds", "2"),
+        r"runs/a-seed0: there is no run here to resume, nor of another seed",
+    ),
+    "no seeds": ((*TRAIN, "--seeds", "0"), r"seeds: 1 or more, not 0"),
+    "a path as the name of seeds": ((*TRAIN, "--run", "../a", "--seeds", "2"), r"'\.\./a-seed0': give a plain name"),
     "evaluate no model": (("eval", "nowhere"), r"model 'nowhere': no such folder"),
-    "evaluate on nothing": (("eval", "model", "--limit", "0"), r"0 problems, so there is nothing to evaluate"),
+    "evaluate nothing": (("eval", "model", "--limit", "-1"), r"limit: at least 1 problem, not -1"),
+    "evaluate on nothing": (("eval", "model", "--held-out", "0"), r"0 problems, so there is nothing to evaluate"),
     "evaluate on what": (("eval", "model", "--problems", "some"), r"unknown source 'some'"),
     "evaluate by what": (("eval", "model", "--check", "nmber"), r"unknown check 'nmber'"),
+    "examples that are not there": ((*EVAL, "--few-shot", "a.jsonl"), r"few_shot: a\.jsonl: no such file"),
+    "examples from a built-in": ((*EVAL, "--few-shot", "sums"), r"few_shot\.source: 'sums' is built in"),
     "evaluate too long": (("eval", "model", "--max-new-tokens", "999"), r"more than the 256 tokens of context"),
     "pretrain over something": (("pretrain", "base.toml", "-o", "kept"), r"kept: exists already"),
     "pretrain below a file": (("pretrain", "base.toml", "-o", "recipe.toml/a"), r"cannot be written here: Not a direc"),
@@ -84,6 +102,7 @@ def crowded(workplace, saved_model):
     (workplace / "bare.toml").write_text("[rewards]\n")
     (workplace / "empty.toml").write_text("")
     (workplace / "base.toml").write_text("[[phases]]\nsteps = 1\nlong_share = 0.5\n")
+    (workplace / "kept.parquet").write_text("a table of yesterday")
     (workplace / "kept").mkdir()
     (workplace / "kept" / "thesis.txt").write_text("years of work")
     for name, left_out in (("mute", "tokenizer"), ("damaged", "model")):

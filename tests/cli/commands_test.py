@@ -16,12 +16,14 @@ TRAIN = ("train", "recipe.toml")
 VERBS = [
     "train",
     "eval",
+    "sample",
     "pretrain",
     "demo",
     "problems",
     "runs",
     "runs list",
     "runs show",
+    "runs completions",
     "models",
     "explain",
     "completion",
@@ -164,6 +166,9 @@ def test_runs_list(earned, trained):
 def test_runs_show(earned, trained):
     ended = earned("runs", "show", "runs/a")
     assert ended.code == 0 and "a: finished" in ended.out and "held-out" in ended.out
+    assert (
+        "held-out: n = 6 can see a difference of 0.81; validation: n = 3 is too few to see any difference" in ended.out
+    )
     row = json.loads(earned("runs", "show", "runs/a", "--json").out)
     assert (row["run"], row["status"], row["steps"]) == ("runs/a", "finished", 2)
     assert [event["kind"] for event in row["events"]] == ["estimate"]
@@ -178,12 +183,15 @@ def test_runs_show(earned, trained):
 def test_eval_measures_a_model_and_a_checkpoint_of_a_run(earned, trained):
     options = ("--options.terms", "[2,2]", "--options.digits", "1", "--limit", "6", "--samples", "2")
     ended = earned("eval", "model", *options, "--max-new-tokens", "8")
-    assert ended.code == 0 and "model on 6 held-out problems of sums, 2 samples each" in ended.out
-    assert all(word in ended.out for word in ("accuracy", "greedy", "pass@2", "length"))
+    assert ended.code == 0 and "model on 6 problems of sums, 2 samples each" in ended.out
+    assert all(word in ended.out for word in ("accuracy", "greedy", "pass@1", "pass@2", "maj@2", "length"))
+    assert "n = 6 can see a difference of 0.81\nsums: built in; held-out problems, which no run trains on" in ended.out
     row = json.loads(earned("eval", "runs/a/checkpoints/step_000002", *options, "--max-new-tokens", "8", "--json").out)
     assert row["model"].endswith("step_000002") and row["split"] == "held_out"
     assert (row["problems"], row["samples"]) == (6, 2)
     assert 0 <= row["low"] <= row["mean"] <= row["high"] <= 1 and 0 < row["length_mean"] <= 8
+    assert row["units"] == 6 and row["shots"] == 0 and list(row["pass_at"]) == ["1", "2"]
+    assert row["pass_at"]["2"] == row["pass_at_k"]
 
 
 def test_pretrain_makes_a_model_that_can_be_trained(earned, workplace):

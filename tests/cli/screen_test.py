@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from earned import api
-from earned.cli.outcome import show
+from earned.cli.outcome import power, show
 from earned.cli.progress import RunProgress
 from earned.cli.stopping import StopFlag
 from earned.recipe import Recipe, load
@@ -30,12 +30,14 @@ def result(step, mean, width=0.05, split=Split.HELD_OUT):
         step=step,
         split=split,
         problems=256,
+        units=256,
         samples=4,
         mean=mean,
         low=mean - width,
         high=mean + width,
         greedy=mean,
         pass_at_k=mean,
+        maj_at_k=mean,
         length_mean=10.0 + step,
         truncated_share=0.0,
     )
@@ -86,6 +88,13 @@ def test_one_live_line_on_a_terminal():
     assert "step    3" not in text
 
 
+def test_a_resumed_run_is_shown_from_where_it_goes_on():
+    console = screen(terminal=True)
+    with RunProgress(console, steps=40, first=20):
+        pass
+    assert "20/40" in console.file.getvalue() and "going on" in console.file.getvalue()
+
+
 @pytest.fixture
 def run(workplace):
     flags = {"steps": "1", "problems.validation": "0"}
@@ -104,6 +113,12 @@ def test_the_verdict_is_a_sentence_with_its_evidence(run):
         assert sentence in text
         assert "(n = 256 can see a difference of 0.12.)" in text
         assert "before (step 0)" in text and "after (step 1)" in text and "0.200 [0.180, 0.220]" in text
+
+
+def test_wordings_do_not_make_an_evaluation_see_more():
+    assert power(result(1, 0.5)) == "n = 256 can see a difference of 0.12"
+    clustered = replace(result(1, 0.5), problems=256, units=64)
+    assert power(clustered) == "n = 64 problems in 256 wordings can see a difference of 0.25"
 
 
 def test_a_completion_is_shown_as_it_is(run, monkeypatch):

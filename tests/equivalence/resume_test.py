@@ -1,12 +1,14 @@
 """A run that was stopped, killed or crashed and then resumed equals an uninterrupted one, bit for bit."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -238,6 +240,28 @@ def test_a_finished_run_has_nothing_to_resume_and_stays_as_it_is(recipe_file, un
     assert again.finished and again.weights_changed, "they changed in the part that is behind it"
     assert again.before is not None and again.before.step == 0
     assert tables(uninterrupted) == before
+
+
+def test_a_finished_run_is_read_even_when_its_checkpoints_are_gone(recipe_file, tmp_path):
+    """Without its weights it could only be started again, over the records there are."""
+    first = api.train(recipe_of(recipe_file, steps="2"), options(tmp_path))
+    shutil.rmtree(first.run / "checkpoints")
+    before = tables(first.run)
+    assert api.resume(first.run) == replace(first, model=None)
+    assert tables(first.run) == before
+
+
+def test_seconds_are_those_of_all_sessions(recipe_file, tmp_path):
+    stop = StopAfter(5)
+    first = api.train(recipe_of(recipe_file), options(tmp_path), listener=stop, stop_requested=stop.stop_requested)
+    second = api.resume(first.run)
+    parts = [row.seconds for row in RunReader(first.run).steps()]
+    sessions = [
+        sum(part.total + part.record + part.checkpoint for part in session) for session in (parts[:5], parts[5:])
+    ]
+    assert first.seconds == pytest.approx(sessions[0]) and min(sessions) > 0
+    assert second.seconds == pytest.approx(sum(sessions))
+    assert api.resume(first.run).seconds == second.seconds
 
 
 def test_resuming_with_another_recipe_is_refused(recipe_file, uninterrupted, capsys):

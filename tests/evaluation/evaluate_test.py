@@ -1,5 +1,7 @@
 """Accuracy of a real, untrained model by scorers made for the purpose."""
 
+import math
+from dataclasses import replace
 from math import comb
 from statistics import fmean
 
@@ -11,6 +13,7 @@ from earned.policy.prompts import render_all
 from earned.policy.tiny import EOS_ID, untrained_policy
 from earned.problems.sources import load_problems
 from earned.recipe import PretrainModel, Problems
+from earned.rewards.number import read_gold_number
 from earned.rollouts.engine import Draw, SamplingSettings
 from earned.rollouts.torch_engine import TorchEngine
 from earned.vocabulary import GREEDY_ATTEMPT, PartScore, Score, ScoreStatus, Split
@@ -115,6 +118,75 @@ def test_the_problem_is_the_unit(engine, prompts):
         assert result.mean == pytest.approx(0.5)
         widths.append(result.high - result.low)
     assert widths[0] > 1.5 * widths[1]
+
+
+def wordings(prompts, count, together):
+    """Every problem in so many wordings, of one cluster or, wrongly, each alone."""
+    return [
+        replace(
+            prompt,
+            problem=replace(
+                prompt.problem, id=f"{prompt.problem.id}.{n}", cluster=prompt.problem.id if together else None
+            ),
+        )
+        for prompt in prompts
+        for n in range(count)
+    ]
+
+
+def test_wordings_of_a_problem_are_one_problem(engine, prompts):
+    """What is judged by the problem and the attempt says no more in three wordings than in one."""
+    place = {prompt.problem.id: number for number, prompt in enumerate(prompts)}
+
+    def judge(text, name):
+        _, _, problem, attempt = name.split("/")
+        return float(int(attempt) < place[problem.partition(".")[0]])
+
+    def result(asked):
+        return evaluate(engine, asked, scorer(judge), SETTINGS, STAMP).result
+
+    alone, clustered = result(prompts), result(wordings(prompts, 3, together=True))
+    assert (alone.problems, alone.units, clustered.problems, clustered.units) == (8, 8, 24, 8)
+    for field in ("mean", "low", "high", "greedy", "pass_at_k"):
+        assert getattr(clustered, field) == pytest.approx(getattr(alone, field))
+    apart = result(wordings(prompts, 3, together=False))
+    assert apart.units == 24 and apart.mean == pytest.approx(alone.mean)
+    assert apart.high - apart.low < 0.7 * (alone.high - alone.low), "as if they were independent"
+
+
+def test_a_cluster_weighs_as_much_as_a_problem_alone(engine, prompts):
+    asked = [*wordings(prompts[:1], 3, together=True), prompts[1]]
+    alone = prompts[1].problem.id
+    result = evaluate(engine, asked, scorer(lambda text, name: float(alone in name)), SETTINGS, STAMP).result
+    assert (result.problems, result.units) == (4, 2)
+    assert result.mean == result.greedy == result.pass_at_k == 0.5 and result.low < 0.5 < result.high
+
+
+def test_the_majority_is_a_mean_over_problems_or_no_number(engine, prompts):
+    """The first of five attempts answers 1, the next two 2.0 and 2, the others nothing; 2 is right."""
+
+    def score(attempts, read=True):
+        answers = {"0": "1", "1": "2.0", "2": "2"}
+        answer_of = {name: answers.get(name.split("/")[3]) for name in attempts}
+        parts = {
+            name: PartScore(
+                name="own",
+                weight=1.0,
+                value=float(answer in ("2", "2.0")),
+                extracted=answer if read else None,
+                explanation="made for a test",
+            )
+            for name, answer in answer_of.items()
+        }
+        return {name: Score(value=part.value, status=ScoreStatus.SCORED, parts=(part,)) for name, part in parts.items()}
+
+    numbers = evaluate(engine, prompts, score, SETTINGS, STAMP, read_answer=read_gold_number)
+    assert (numbers.result.mean, numbers.result.maj_at_k) == (pytest.approx(0.4), 1.0)
+    assert [(problem.right, problem.scored) for problem in numbers.problems] == [(2, 5)] * 8
+    texts = evaluate(engine, prompts, score, SETTINGS, STAMP).result
+    assert texts.maj_at_k == pytest.approx(2 / 3), "three answers with one vote each, two of them right"
+    unread = evaluate(engine, prompts, lambda attempts: score(attempts, read=False), SETTINGS, STAMP).result
+    assert math.isnan(unread.maj_at_k) and unread.mean == pytest.approx(0.4)
 
 
 def test_unscored_completions_are_left_out(engine, prompts):

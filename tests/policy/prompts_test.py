@@ -8,7 +8,7 @@ from earned.errors import RecipeError
 from earned.policy.load import Policy
 from earned.policy.prompts import render, render_all
 from earned.policy.tiny import BOS_ID, EOS_ID
-from earned.vocabulary import Problem, Split
+from earned.vocabulary import Example, Problem, Split
 
 PLAIN = "{% for m in messages %}[{{ m['role'] }}]{{ m['content'] }};{% endfor %}"
 WITH_PROMPT = PLAIN + "{% if add_generation_prompt %}[assistant]{% endif %}"
@@ -96,3 +96,46 @@ def test_an_empty_prompt_is_refused(around):
 def test_a_prompt_of_which_the_tokeniser_keeps_nothing_is_refused():
     with pytest.raises(RecipeError, match="problem p-1: its prompt is empty"):
         render_all(raw_policy(around="$A"), [replace(problem(), prompt="é")], max_new_tokens=8)
+
+
+EXAMPLES = tuple(Example(problem=problem(f"{n}+{n}=", f"e-{n}"), answer=f"{n} twice\n#### {2 * n}") for n in (1, 2))
+
+
+def test_examples_come_before_a_raw_prompt_as_blocks():
+    policy = raw_policy(around="<bos> $A <eos>")
+    token_ids = render(policy, problem(), EXAMPLES).token_ids
+    assert policy.decode(token_ids) == (
+        "Question: 1+1=\nAnswer: 1 twice\n#### 2\n\n"
+        "Question: 2+2=\nAnswer: 2 twice\n#### 4\n\n"
+        "Question: 47+58=\nAnswer:"
+    )
+    assert token_ids[0] == BOS_ID and token_ids.count(BOS_ID) == 1 and EOS_ID not in token_ids
+
+
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
+def test_examples_come_before_a_chat_prompt_as_earlier_turns(template):
+    policy = raw_policy(template)
+    turns = [("user", "1+1="), ("assistant", "1 twice\n#### 2"), ("user", "2+2="), ("assistant", "2 twice\n#### 4")]
+    expected = policy.tokenizer.apply_chat_template(
+        [{"role": role, "content": content} for role, content in (*turns, ("user", "47+58="))],
+        add_generation_prompt=True,
+        tokenize=True,
+    )["input_ids"]
+    assert list(render(policy, problem(), EXAMPLES).token_ids) == expected
+    assert render(policy, problem(), EXAMPLES) != render(policy, problem())
+
+
+@pytest.mark.parametrize("template", [None, *TEMPLATES.values()], ids=["raw", *TEMPLATES])
+def test_without_examples_everybody_reads_the_same_ids(template):
+    policy = raw_policy(template)
+    alone = render(policy, problem())
+    assert alone == render(policy, problem(), ())
+    assert (alone,) == render_all(policy, [problem()], 8) == render_all(policy, [problem()], 8, ())
+
+
+def test_examples_that_do_not_fit_are_named():
+    policy = raw_policy()
+    long = (Example(problem=problem("1" * 220, "long"), answer="2"),)
+    assert render_all(policy, [problem()], 8, EXAMPLES)
+    with pytest.raises(RecipeError, match=r"its prompt with the worked examples has 2\d\d tokens.*show fewer examples"):
+        render_all(policy, [problem()], 8, long)

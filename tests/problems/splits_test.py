@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from earned.errors import RecipeError
 from earned.problems.sources import load_problems
-from earned.problems.splits import choose_splits, make_problem, problem_hash, split_of
+from earned.problems.splits import choose_splits, make_problem, place_of, problem_hash
 from earned.problems.sums import SumsOptions, generate
 from earned.recipe import Problems
 from earned.vocabulary import Split
@@ -26,7 +26,7 @@ def test_split_of_a_problem_never_changes():
     "other", ["  what is\t2+2?", "WHAT IS 2+2?", "What is\u00a02+2?", "What is ２+２?", "What\n\nis 2+2? "]
 )
 def test_the_same_text_in_other_clothes_is_the_same_problem(other):
-    assert split_of(other, "4") == split_of("What is 2+2?", "4")
+    assert place_of(other, "4") == place_of("What is 2+2?", "4")
 
 
 def test_gold_counts_and_no_gold_is_not_an_empty_gold():
@@ -37,8 +37,8 @@ def test_gold_counts_and_no_gold_is_not_an_empty_gold():
 
 @given(st.text(), st.none() | st.text())
 def test_place_is_within_the_unit_interval_and_survives_normalising(prompt, gold):
-    assert 0 <= split_of(prompt, gold) < 1
-    assert split_of(f" {prompt}\n", gold) == split_of(prompt, gold)
+    assert 0 <= place_of(prompt, gold) < 1
+    assert place_of(f" {prompt}\n", gold) == place_of(prompt, gold)
 
 
 def test_proportions():
@@ -109,7 +109,7 @@ def test_unknown_source_and_option():
     with pytest.raises(RecipeError) as error:
         load_problems(Problems(source="sum"), seed=0)
     assert str(error.value).startswith(
-        "problems.source: unknown source 'sum'. Allowed: 'sums', a file (.jsonl, .json, "
+        "problems.source: unknown source 'sum'. Allowed: 'sums', 'addition', a file (.jsonl, .json, "
     )
     assert str(error.value).endswith(" Did you mean 'sums'?")
     with pytest.raises(RecipeError, match=r"^problems\.options\.term: unknown key"):

@@ -19,12 +19,14 @@ def evaluation(step, split, mean):
         step=step,
         split=split,
         problems=64,
+        units=32,
         samples=4,
         mean=mean,
         low=mean - 0.1,
         high=mean + 0.1,
         greedy=0.5,
         pass_at_k=0.75,
+        maj_at_k=0.625,
         length_mean=12.5,
         truncated_share=0.125,
     )
@@ -34,12 +36,12 @@ def test_meta_and_its_replacement(database):
     with RecordWriter(database) as records:
         records.meta("status", "running")
         records.meta("status", "finished")
-    assert RunReader(database).meta() == {"schema_version": "1", "status": "finished"}
+    assert RunReader(database).meta() == {"schema_version": "2", "status": "finished"}
 
 
 def test_problems(database):
     problems = [
-        Problem(id="b", prompt="2+2=", gold="4", source="sums", split=Split.TRAIN),
+        Problem(id="b", prompt="2+2=", gold="4", source="sums", split=Split.TRAIN, cluster="2+2"),
         Problem(id="a", prompt="why?", gold=None, source="talk.jsonl", split=Split.HELD_OUT),
     ]
     with RecordWriter(database) as records:

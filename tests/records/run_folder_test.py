@@ -1,9 +1,10 @@
 import re
+from pathlib import Path
 
 import pytest
 
 from earned.errors import RecordError
-from earned.records.run_folder import create_run_folder, require_free, run_database
+from earned.records.run_folder import create_run_folder, require_free, run_database, run_of_checkpoint
 from earned.records.writer import RecordWriter
 
 
@@ -71,3 +72,18 @@ def test_what_would_be_refused_is_refused_before_anything_is_made(tmp_path, over
             require_free(root, name, overwrite=overwrite)
     require_free(tmp_path / "runs", "mine", overwrite=overwrite)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis"]
+
+
+def test_the_run_of_a_checkpoint_is_found_from_its_folder(tmp_path, monkeypatch):
+    run = create_run_folder(tmp_path / "runs", "a", "tiny", overwrite=False)
+    checkpoint = run / "checkpoints" / "step_000002"
+    checkpoint.mkdir(parents=True)
+    assert run_of_checkpoint(checkpoint) is None, "a folder like it, but of no run"
+    RecordWriter(run_database(run)).close()
+    assert run_of_checkpoint(checkpoint) == run
+    (tmp_path / "best").symlink_to(checkpoint)
+    monkeypatch.chdir(run / "checkpoints")
+    for path in ("step_000002", "../checkpoints/step_000002", tmp_path / "best"):
+        assert run_of_checkpoint(Path(path)) == run
+    for path in ("tiny", "step_000004", run, "HuggingFaceTB/SmolLM2-135M"):
+        assert run_of_checkpoint(Path(path)) is None

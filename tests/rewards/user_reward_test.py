@@ -233,7 +233,7 @@ def test_none_takes_the_part_out_of_the_sum_and_only_out_of_the_sum(pool):
     }
     reward = Rewarder.from_recipe(validate(Rewards, parts), Resources(pool=pool))
     found = list(reward.score_all(attempts("none", "A124", "124", "nan")).values())
-    assert [score.value for score in found] == [0.0, 2.0, 0.5, None], "no weight is handed on to the other parts"
+    assert [score.value for score in found] == [0.0, 2.0, 2.5, None], "no weight is handed on to the other parts"
     assert [part.applies for part in found[0].parts] == [True, False, False]
     alone = rewarder(pool, "never", "batch").score_all(attempts("none", "124"))
     assert [score.status for score in alone.values()] == [ScoreStatus.UNSCORED, ScoreStatus.SCORED]

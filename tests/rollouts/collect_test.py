@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from earned.rollouts.batching import TrainingRow, micro_batches
 from earned.rollouts.collect import scored_groups
 from earned.rollouts.engine import Draw, SamplingSettings
 from earned.rollouts.torch_engine import TorchEngine
-from earned.vocabulary import GREEDY_ATTEMPT, Attempt, Completion, Prompt, Score, ScoreStatus
+from earned.vocabulary import GREEDY_ATTEMPT, Attempt, Completion, Prompt, Score, ScoreStatus, StopReason
 
 STAMP = Draw(seed=5, step=12, purpose="train")
 PROMPTS = [Prompt(problem=problem("a"), token_ids=(0, 1)), Prompt(problem=problem("b"), token_ids=(0, 2))]
@@ -51,8 +52,11 @@ def test_a_check_sees_the_problem_the_text_and_the_address_alone():
 
     scored_groups(PROMPTS, groups_of([["1"], ["2"]]), watching, STAMP)
     assert seen["train/12/b/0"] == Attempt(
-        problem=PROMPTS[1].problem, text="2", seed=5, step=12, rollout_id="train/12/b/0"
+        problem=PROMPTS[1].problem, text="2", truncated=True, seed=5, step=12, rollout_id="train/12/b/0"
     )
+    ended = replace(groups_of([["1"]])[0][0], stop_reason=StopReason.EOS)
+    scored_groups(PROMPTS[:1], [(ended,)], watching, STAMP)
+    assert not seen["train/12/a/0"].truncated
     assert all(attempt.rollout_id == rollout_id for rollout_id, attempt in seen.items())
 
 

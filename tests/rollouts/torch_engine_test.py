@@ -1,3 +1,4 @@
+import math
 import time
 from dataclasses import replace
 
@@ -9,13 +10,15 @@ from hypothesis import strategies as st
 from tests.policy.models import FAMILIES, tiny_policy
 from tests.rollouts.builders import prompts_of, trainer_logprobs
 from torch import Tensor
+from transformers import TopKLogitsWarper, TopPLogitsWarper
 
+from earned.errors import RecipeError
 from earned.policy.load import Policy
 from earned.policy.tiny import EOS_ID
 from earned.randomness import uniforms
 from earned.rollouts import torch_engine
 from earned.rollouts.engine import Draw, Engine, SamplingSettings
-from earned.rollouts.torch_engine import TorchEngine, inverse_distribution
+from earned.rollouts.torch_engine import TorchEngine, inverse_distribution, most_likely
 from earned.vocabulary import Completion, Prompt, StopReason
 
 TEXTS = ("1+1=", "123+45+6=", "7", "what is 99+1+20?")
@@ -264,3 +267,111 @@ def test_a_rare_token_after_a_nearly_certain_one_is_not_lost():
     # In float32 the sum 1 + 1e-9 is 1, and the second token could never be drawn.
     assert drawn([1.0, 1e-9], [1 - 3e-9, 1 - 5e-10]) == [0, 1]
     assert drawn([1e-9, 1.0], [5e-10, 3e-9]) == [0, 1]
+
+
+def kept_by_hand(probabilities: list[float], top_k: int, top_p: float) -> list[float]:
+    """The distribution that is left, token by token: a twin without tensors."""
+    ranked = sorted(range(len(probabilities)), key=lambda token: (-probabilities[token], token))
+    ranked = ranked[: top_k or None]
+    total = sum(probabilities[token] for token in ranked)
+    kept: list[int] = []
+    for token in ranked:
+        if sum(probabilities[other] for other in kept) / total < top_p:
+            kept.append(token)
+    mass = sum(probabilities[token] for token in kept)
+    return [probability / mass if token in kept else 0.0 for token, probability in enumerate(probabilities)]
+
+
+def kept(probabilities: list[float], top_k: int, top_p: float) -> list[float]:
+    return most_likely(torch.tensor([probabilities], dtype=torch.float64).log(), top_k, top_p)[0].exp().tolist()
+
+
+def test_the_most_likely_tokens_by_hand():
+    probabilities = [0.1, 0.4, 0.2, 0.3]
+    assert kept(probabilities, 2, 1.0) == pytest.approx([0, 4 / 7, 0, 3 / 7])
+    assert kept(probabilities, 0, 0.69) == pytest.approx([0, 4 / 7, 0, 3 / 7])
+    assert kept(probabilities, 0, 0.71) == pytest.approx([0, 4 / 9, 2 / 9, 3 / 9])
+    assert kept(probabilities, 9, 1.0) == pytest.approx(probabilities)
+    assert kept(probabilities, 0, 1e-9) == kept(probabilities, 1, 1.0) == [0, 1, 0, 0]
+    assert kept([0.25] * 4, 2, 1.0) == pytest.approx([0.5, 0.5, 0, 0]), "of equal ones the smaller ids"
+
+
+def test_top_k_comes_before_top_p():
+    """Of the two most likely the first has 4/7 > 0.5 of what is left, but only 0.4 of everything."""
+    assert kept([0.1, 0.4, 0.2, 0.3], 2, 0.5) == [0, 1, 0, 0]
+    assert kept([0.1, 0.4, 0.2, 0.3], 0, 0.5) == pytest.approx([0, 4 / 7, 0, 3 / 7])
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=12),
+    st.integers(0, 13),
+    # Never a quotient of small numbers, so that rounding decides nothing.
+    st.integers(0, 999).map(lambda thousandth: (thousandth + 1 / math.pi) / 1000),
+)
+def test_what_is_left_is_what_the_definition_says(weights, top_k, top_p):
+    total = sum(weights)
+    probabilities = [weight / total for weight in weights]
+    left = kept(probabilities, top_k, top_p)
+    assert left == pytest.approx(kept_by_hand(probabilities, top_k, top_p))
+    assert sum(left) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("top_k", "top_p"), [(5, 1.0), (0, 0.6), (20, 0.6), (3, 0.95), (1, 1.0), (50, 0.05)])
+def test_what_is_left_is_what_hugging_face_leaves(top_k, top_p):
+    logits_RV = torch.randn(8, 50, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 2
+    expected_RV = logits_RV
+    if top_k:
+        expected_RV = TopKLogitsWarper(top_k)(torch.zeros(8, 1), expected_RV)
+    if top_p < 1:
+        expected_RV = TopPLogitsWarper(top_p)(torch.zeros(8, 1), expected_RV)
+    found_RV = most_likely(logits_RV.log_softmax(-1), top_k, top_p)
+    torch.testing.assert_close(found_RV.exp(), expected_RV.softmax(-1))
+
+
+@pytest.mark.parametrize(("top_k", "top_p"), [(3, 1.0), (0, 0.3), (10, 0.8)])
+def test_tokens_are_drawn_from_what_is_left_and_their_log_probabilities_are_its(top_k, top_p):
+    policy = tiny_policy("llama")
+    cut = SamplingSettings(group_size=4, temperature=0.7, max_new_tokens=8, top_k=top_k, top_p=top_p)
+    prompt = prompts_of(policy, TEXTS)[1]
+    group = sampled(policy, settings=cut)[1]
+    for attempt, completion in enumerate(group):
+        drawn = uniforms(DRAW.seed, DRAW.step, DRAW.purpose, [f"{prompt.problem.id}/{attempt}"], 8)[0]
+        for t, token in enumerate(completion.token_ids):
+            whole = torch.softmax(logits_after(policy, prompt.token_ids + completion.token_ids[:t]) / 0.7, -1)
+            left = torch.tensor(kept_by_hand(whole.tolist(), top_k, top_p), dtype=torch.float64)
+            assert token == int((left.cumsum(-1) <= drawn[t] * left.sum()).sum())
+            assert completion.sampler_logprobs[t] == pytest.approx(left[token].log().item(), abs=1e-4)
+    whole_ids = [completion.token_ids for completion in sampled(policy, settings=replace(cut, top_k=0, top_p=1.0))[1]]
+    assert [completion.token_ids for completion in group] != whole_ids
+
+
+def test_with_all_tokens_left_nothing_changes():
+    logprobs_RV = torch.randn(3, 40).log_softmax(-1)
+    assert most_likely(logprobs_RV, 0, 1.0) is logprobs_RV
+    torch.testing.assert_close(most_likely(logprobs_RV, 40, 1.0), logprobs_RV)
+
+
+def test_the_most_likely_token_has_its_own_log_probability_whatever_is_left():
+    policy = tiny_policy("llama")
+    greedy = replace(SETTINGS, temperature=0.0)
+    assert sampled(policy, settings=replace(greedy, top_k=1, top_p=0.1)) == sampled(policy, settings=greedy)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("group_size", 0),
+        ("temperature", -0.1),
+        ("temperature", float("inf")),
+        ("temperature", float("nan")),
+        ("max_new_tokens", 0),
+        ("top_p", 0.0),
+        ("top_p", 1.1),
+        ("top_p", float("nan")),
+        ("top_k", -1),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(name, value):
+    with pytest.raises(RecipeError, match=rf"{name}: {value} cannot be"):
+        replace(SETTINGS, **{name: value})

@@ -12,7 +12,7 @@ from earned.optimization.optimizer import Optimizer
 from earned.policy.load import fingerprint, load_policy
 from earned.policy.tiny import untrained_policy
 from earned.recipe import Optim
-from earned.training.checkpoints import Progress, checkpoints, load_progress, save_checkpoint
+from earned.training.checkpoints import Progress, checkpoints, load_progress, save_checkpoint, saved_step
 
 
 @pytest.fixture
@@ -54,6 +54,7 @@ def test_weights_states_and_progress_come_back(tmp_path, policy, optimizer):
     again = load_policy(str(folder))
     assert fingerprint(again) == fingerprint(policy) and again.eos_ids == policy.eos_ids
     restored = Optimizer(again.parameters(), Optim())
+    assert saved_step(tmp_path) == 7 and saved_step(tmp_path / "nowhere") == 0
     assert load_progress(folder, restored) == progress
     advance(again, restored)
     advance(policy, optimizer)

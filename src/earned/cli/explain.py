@@ -1,7 +1,5 @@
 """`earned explain advantages|clip|metric`: the numbers behind a step of training, worked out without a model."""
 
-import json as jsonlib
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
@@ -11,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from earned.cli.flags import Json
+from earned.cli.json_line import write_json
 from earned.diagnostics.explanations import comparison, explain_advantages, explain_clip
 from earned.errors import RecipeError
 from earned.records.metrics import require_declared
@@ -40,7 +39,7 @@ def advantages(
             "advantages": [value for group in groups for value in group.advantages],
             "groups": [asdict(group) for group in groups],
         }
-        sys.stdout.write(jsonlib.dumps(row) + "\n")
+        write_json(row)
         return
     console = Console(highlight=False)
     console.print(f"{algorithm}: advantage = {how.formula}", markup=False, soft_wrap=True)
@@ -68,7 +67,7 @@ def clip(
     """
     explained = explain_clip(old, new, advantage, *clip)
     if json:
-        sys.stdout.write(jsonlib.dumps(asdict(explained)) + "\n")
+        write_json(asdict(explained))
         return
     low, high = clip
     winner = "the two are equal" if explained.winner == "equal" else f"the {explained.winner} side is the smaller"

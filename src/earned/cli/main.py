@@ -21,9 +21,16 @@ RECIPE_FLAGS = """
 Every key of the recipe is also a flag after the file, for example `--algorithm.name rloo --steps 10`, and a variable of
 the environment, for example `EARNED_OPTIM__LEARNING_RATE=1e-5`. Defaults < file < environment < flags; `--dry-run`
 shows what they come to."""
-app.command("earned.cli.demo:demo", help="Train the built-in model on chained sums by GRPO: about two minutes.")
+app.command(
+    "earned.cli.demo:demo",
+    help="Train a model by GRPO and show it before and after: the built-in one, in two minutes, or a real one.",
+)
 app.command("earned.cli.train:train", help=f"Train a model by reinforcement learning, as a recipe says.{RECIPE_FLAGS}")
 app.command("earned.cli.evaluate:evaluate", name="eval", help="Measure a model on held-out problems.")
+app.command(
+    "earned.cli.sample:sample",
+    help="Let a model attempt one problem many times, each attempt marked right or wrong with its advantage.",
+)
 app.command("earned.cli.problems:problems", help="Look at problems before training on them.")
 app.command(
     "earned.cli.pretrain:pretrain",

@@ -1,7 +1,5 @@
 """`earned models list` and `earned models pull NAME`."""
 
-import json as jsonlib
-import sys
 from dataclasses import asdict
 
 from cyclopts import App
@@ -9,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from earned.cli.flags import Json
+from earned.cli.json_line import write_json
 from earned.policy.catalog import BUILT_IN_SOURCE, CatalogRow, catalog_rows
 
 app = App(name="models", help="List the known models, and fetch one.")
@@ -24,7 +23,7 @@ def list_models(*, json: Json = False) -> None:
     rows = catalog_rows()
     if json:
         for row in rows:
-            sys.stdout.write(jsonlib.dumps({**asdict(row), "folder": row.folder and str(row.folder)}) + "\n")
+            write_json({**asdict(row), "folder": row.folder and str(row.folder)})
         return
     table = Table("model", "size", "licence", "SHA-256", "where")
     for row in rows:

@@ -1,13 +1,15 @@
 """What a finished run shows: a table of before and after, completions side by side, or one line of JSON."""
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from earned.evaluation.statistics import detectable_difference
+from earned.cli.attempts import visible
+from earned.evaluation.statistics import power_sentence
 from earned.records.reader import RunReader
 from earned.records.rows import CompletionRow
 from earned.records.run_folder import run_database
@@ -21,19 +23,22 @@ EXAMPLES = 3
 
 def json_line(result: "TrainResult") -> str:
     """Return the result as one line; accuracies are null where there are no held-out problems, or none with a gold."""
+    return json.dumps(row(result))
+
+
+def row(result: "TrainResult") -> dict[str, object]:
+    """Return the result as the table that `json_line` writes."""
     before, after = result.before, result.after
-    return json.dumps(
-        {
-            "run": str(result.run),
-            "accuracy_before": before and before.mean,
-            "accuracy_after": after and after.mean,
-            "interval_before": before and [before.low, before.high],
-            "interval_after": after and [after.low, after.high],
-            "length_before": before and before.length_mean,
-            "length_after": after and after.length_mean,
-            "seconds": round(result.seconds, 1),
-        }
-    )
+    return {
+        "run": str(result.run),
+        "accuracy_before": before and before.mean,
+        "accuracy_after": after and after.mean,
+        "interval_before": before and [before.low, before.high],
+        "interval_after": after and [after.low, after.high],
+        "length_before": before and before.length_mean,
+        "length_after": after and after.length_mean,
+        "seconds": round(result.seconds, 1),
+    }
 
 
 def show(result: "TrainResult", console: Console) -> None:
@@ -50,6 +55,11 @@ def show(result: "TrainResult", console: Console) -> None:
         console.print(_table(before, after))
         console.print(_verdict(before, after), soft_wrap=True)
     console.print(f"run    {result.run}\nmodel  {result.model}", soft_wrap=True, highlight=False)
+
+
+def power(result: EvaluationResult) -> str:
+    """Return how small a difference an evaluation can see; wordings of one problem are one problem for it."""
+    return power_sentence(result.units, result.problems)
 
 
 def _table(before: EvaluationResult, after: EvaluationResult) -> Table:
@@ -78,7 +88,7 @@ def _show_completions(reader: RunReader, console: Console) -> None:
     for column in ("problem", "before", "after"):
         table.add_column(column, overflow="fold")
     for problem_id in list(first)[:EXAMPLES]:
-        table.add_row(Text(_visible(prompts[problem_id])), _marked(first[problem_id]), _marked(last[problem_id]))
+        table.add_row(Text(visible(prompts[problem_id])), _marked(first[problem_id]), _marked(last[problem_id]))
     console.print("the most likely completion of the same problems")
     console.print(table)
 
@@ -98,14 +108,9 @@ def _without_accuracy(reader: RunReader) -> str:
 
 def _marked(row: CompletionRow) -> Text:
     if row.reward is None:
-        return Text(_visible(row.text))
+        return Text(visible(row.text))
     right = row.reward == 1
-    return Text(f"{_visible(row.text)} {'right' if right else 'wrong'}", style="green" if right else "red")
-
-
-def _visible(text: str) -> str:
-    """Write control characters out, since a model may write what a terminal would obey."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text)
+    return Text(f"{visible(row.text)} {'right' if right else 'wrong'}", style="green" if right else "red")
 
 
 def _verdict(before: EvaluationResult, after: EvaluationResult) -> str:
@@ -117,5 +122,10 @@ def _verdict(before: EvaluationResult, after: EvaluationResult) -> str:
         what = f"Held-out accuracy fell by {-gain:.2f}, the intervals are apart"
     else:
         what = f"Held-out accuracy changed by {gain:+.2f}, which is within the intervals: no change shown"
-    seen = detectable_difference(after.problems)
-    return f"{what}. Length x{times:.1f}. (n = {after.problems} can see a difference of {seen:.2f}.)"
+    return f"{what}. Length x{times:.1f}. ({power(after)}.)"
+
+
+def power_line(results: Sequence[EvaluationResult]) -> str:
+    """Return, for each split, how small a difference between two of its accuracies can be seen."""
+    last_of = {result.split.value.replace("_", "-"): result for result in results}
+    return "; ".join(f"{split}: {power(last)}" for split, last in last_of.items())

@@ -1,6 +1,5 @@
 """`earned pretrain RECIPE.toml -o FOLDER`."""
 
-import json as jsonlib
 import sys
 import time
 from pathlib import Path
@@ -10,6 +9,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from earned.cli.flags import Flags, recipe_flags
+from earned.cli.json_line import write_json
 from earned.recipe import PretrainRecipe, load, to_toml
 
 REPORT_EVERY = 50
@@ -51,6 +51,6 @@ def pretrain(
     folder = api.pretrain_model(resolved, output, report)
     if json:
         row = {"model": str(folder), "loss": losses[-1], "seconds": round(time.monotonic() - start, 1)}
-        sys.stdout.write(jsonlib.dumps(row) + "\n")
+        write_json(row)
     else:
         console.print(f"model  {folder}")

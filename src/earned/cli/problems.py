@@ -1,7 +1,5 @@
 """`earned problems SOURCE`."""
 
-import json as jsonlib
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -13,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from earned.cli.flags import Flags, recipe_flags
+from earned.cli.json_line import write_json
 from earned.errors import RecipeError
 from earned.problems.lint import prompt_keys
 from earned.problems.sources import SOURCES, Source, read_source
@@ -51,7 +50,7 @@ def problems(
     others = prompt_keys(read_source(against, {}).problems) if against else ()
     read = read_source(source, options, GOLD_PARSERS[check], others)
     if json:
-        sys.stdout.write(jsonlib.dumps(_row(read, limit)) + "\n")
+        write_json(_row(read, limit))
         return
     console = Console(highlight=False)
     if limit:
@@ -66,7 +65,7 @@ def problems(
 def _show_endless(source: str, first: Sequence[Problem], *, json: bool) -> None:
     if json:
         row = {"source": source, "rows": None, "examples": [_example(problem) for problem in first]}
-        sys.stdout.write(jsonlib.dumps(row) + "\n")
+        write_json(row)
         return
     console = Console(highlight=False)
     console.print(_examples(first, "problem", range(len(first))))

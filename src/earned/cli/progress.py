@@ -15,7 +15,7 @@ PLAIN_LINES = 60
 
 
 class RunProgress:
-    """Implements `observer.Listener`; use as a context manager around the run."""
+    """Implements `observer.Listener`; use as a context manager around the run, which begins after step `first`."""
 
     def __init__(self, console: Console, steps: int, first: int = 0) -> None:
         self._console = console
@@ -31,7 +31,8 @@ class RunProgress:
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task("measuring the start", total=steps, completed=first)
+        doing = "going on" if first else "measuring the start"
+        self._task = self._bar.add_task(doing, total=steps, completed=first)
 
     def __enter__(self) -> Self:
         self._bar.start()

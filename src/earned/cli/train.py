@@ -20,6 +20,7 @@ def train(
     resume: Annotated[bool, Parameter(negative="")] = False,
     overwrite: Annotated[bool, Parameter(negative="")] = False,
     strict: Annotated[bool, Parameter(negative="")] = False,
+    seeds: int = 1,
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -36,6 +37,7 @@ def train(
         resume: Go on with `--run` from its newest checkpoint.
         overwrite: Delete `--run` first.
         strict: Exit 1 when the weights did not change.
+        seeds: Train so many times, with the recipe's seed and those that follow, into `RUN-seedN` each.
         dry_run: Print the resolved recipe and do nothing.
         json: End with one line of JSON on standard output; all else goes to standard error.
     """
@@ -43,7 +45,21 @@ def train(
     if dry_run:
         sys.stdout.write(to_toml(resolved))
         return
-    run_recipe(resolved, recipe.stem, run=run, runs=runs, resume=resume, overwrite=overwrite, strict=strict, json=json)
+    if resume and overwrite:
+        raise RecipeError("--resume and --overwrite: choose one")
+    if resume and run is None:
+        raise RecipeError("--resume: say which run with --run NAME")
+    if seeds == 1:
+        run_recipe(
+            resolved, recipe.stem, run=run, runs=runs, resume=resume, overwrite=overwrite, strict=strict, json=json
+        )
+        return
+
+    from earned.api import RunOptions
+    from earned.cli.seeds import run_seeds
+
+    options = RunOptions(runs=runs, name=run, recipe_name=recipe.stem, overwrite=overwrite)
+    run_seeds(resolved, seeds, options, resume=resume, strict=strict, json=json)
 
 
 def run_recipe(
@@ -59,18 +75,16 @@ def run_recipe(
 ) -> None:
     """Run a resolved recipe on the screen, show its outcome, and exit other than 0 where that is due."""
     console = Console(stderr=json, highlight=False)
-    if resume and overwrite:
-        raise RecipeError("--resume and --overwrite: choose one")
-    if resume and run is None:
-        raise RecipeError("--resume: say which run with --run NAME")
 
     from earned import api
     from earned.cli.outcome import json_line, show
     from earned.cli.progress import RunProgress
     from earned.cli.stopping import StopFlag
+    from earned.training.checkpoints import saved_step
 
     stop = StopFlag()
-    with RunProgress(console, recipe.steps) as progress:
+    first = saved_step(runs / str(run) / "checkpoints") if resume else 0
+    with RunProgress(console, recipe.steps, first) as progress:
         if resume:
             result = api.resume(runs / str(run), expected=recipe, listener=progress, stop_requested=stop)
         else:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from earned.errors import RecipeError
-from earned.problems import sums
+from earned.problems import addition, sums
 from earned.problems.files import READERS, Table, is_file_name, read_file
 from earned.problems.hub import HUB_NAME, read_hub
 from earned.problems.lint import Finding, Parse, kept, lint
@@ -25,7 +25,11 @@ def _sums(options: Mapping[str, object], seed: int) -> Iterable[Problem]:
     return sums.stream(validate(sums.SumsOptions, options, "problems.options"), seed)
 
 
-SOURCES: Mapping[str, Callable[[Mapping[str, object], int], Iterable[Problem]]] = {"sums": _sums}
+def _addition(options: Mapping[str, object], seed: int) -> Iterable[Problem]:
+    return addition.stream(validate(addition.AdditionOptions, options, "problems.options"), seed)
+
+
+SOURCES: Mapping[str, Callable[[Mapping[str, object], int], Iterable[Problem]]] = {"sums": _sums, "addition": _addition}
 """From the name of a built-in to a function of (options, seed) that yields problems of all splits without end."""
 
 
@@ -52,6 +56,8 @@ class Source:
     """Usable ones, at least one, no prompt twice, in the order of the table."""
     numbers: tuple[int, ...]
     """Line or row of each problem."""
+    answer_column: str | None
+    """Where the golds were read; a dot reaches into an object."""
 
     @property
     def counts(self) -> dict[Split, int]:
@@ -61,11 +67,17 @@ class Source:
     def summary(self) -> tuple[str, ...]:
         """Return rows and columns, counts, and the findings, a sentence each."""
         counts = ", ".join(f"{count:,} {split.value.replace('_', '-')}" for split, count in self.counts.items())
-        return (
-            f"{self.name}: {counted(self.rows, 'row')}; {self.shape}",
-            f"{counted(len(self.problems), 'problem')}: {counts}",
-            *(finding.sentence(self.unit) for finding in self.findings),
-        )
+        return self.heading, f"{counted(len(self.problems), 'problem')}: {counts}", *self.faults
+
+    @property
+    def heading(self) -> str:
+        """How many rows, and which columns were chosen."""
+        return f"{self.name}: {counted(self.rows, 'row')}; {self.shape}"
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The findings, a sentence each."""
+        return tuple(finding.sentence(self.unit) for finding in self.findings)
 
 
 def load_problems(recipe_problems: Problems, seed: int, parse: Parse | None = None) -> ProblemSet:
@@ -123,6 +135,7 @@ def read_source(
         findings=findings,
         problems=tuple(entry.problem for entry in usable),
         numbers=tuple(entry.number for entry in usable),
+        answer_column=shape.answer,
     )
 
 

@@ -33,31 +33,73 @@ def problem_hash(prompt: str, gold: str | None) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def split_of(prompt: str, gold: str | None) -> float:
+def place_of(prompt: str, gold: str | None) -> float:
     """Return the place of a problem in [0, 1), uniform over problems: below .8 train, below .9 validation."""
     return int(problem_hash(prompt, gold)[:13], 16) / 16**13
 
 
-def make_problem(prompt: str, gold: str | None, source: str, columns: Mapping[str, object] | None = None) -> Problem:
-    """Return the problem with the id and the split that its text gives it; files are named in the id by their stem."""
-    place = split_of(prompt, gold)
-    if place < TRAIN_SHARE:
-        split = Split.TRAIN
-    elif place < TRAIN_SHARE + VALIDATION_SHARE:
-        split = Split.VALIDATION
-    else:
-        split = Split.HELD_OUT
-    name = f"{PurePath(source).stem}-{problem_hash(prompt, gold)[:12]}"
-    return Problem(id=name, prompt=prompt, gold=gold, source=source, split=split, columns=columns or {})
+def make_problem(
+    prompt: str,
+    gold: str | None,
+    source: str,
+    columns: Mapping[str, object] | None = None,
+    *,
+    cluster: str | None = None,
+    shares: tuple[float, float] = (TRAIN_SHARE, VALIDATION_SHARE),
+) -> Problem:
+    """Return the problem with the id and the split that its text gives it; files are named in the id by their stem.
+
+    Args:
+        prompt: What is asked.
+        gold: The right answer, or None.
+        source: Name of the built-in, or path of the file.
+        columns: Further columns of its row.
+        cluster: What the problem is one wording of; it then decides the split in the place of the prompt.
+        shares: Of training and validation; what is left is held out.
+    """
+    place = place_of(prompt if cluster is None else cluster, gold)
+    train, validation = shares
+    return Problem(
+        id=f"{PurePath(source).stem}-{problem_hash(prompt, gold)[:12]}",
+        prompt=prompt,
+        gold=gold,
+        source=source,
+        split=Split.TRAIN if place < train else Split.VALIDATION if place < train + validation else Split.HELD_OUT,
+        columns=columns or {},
+        cluster=cluster,
+    )
 
 
-def choose_splits(problems: Iterable[Problem], train: int, validation: int, held_out: int) -> ProblemSet:
+def id_hash(problem_id: str) -> str:
+    """Return the part of a problem's id that depends on its text alone; the rest names the file it was read from.
+
+    >>> here, there = (make_problem("2+2=", "4", source) for source in ("a/my.jsonl", "b/copy-of-my.csv"))
+    >>> here.id == there.id, id_hash(here.id) == id_hash(there.id)
+    (False, True)
+    """
+    return problem_id.rpartition("-")[2]
+
+
+def first_by_hash(problems: Sequence[Problem], count: int) -> tuple[Problem, ...]:
+    """Return at most so many of the problems, in their order.
+
+    Which ones are left when there are more is decided by their hash: files are often sorted, and neither the seed nor a
+    new order of the file changes what an evaluation measures.
+    """
+    ids = set(sorted(problem.id for problem in problems)[:count])
+    return tuple(problem for problem in problems if problem.id in ids)
+
+
+def choose_splits(
+    problems: Iterable[Problem], train: int, validation: int, held_out: int, *, exact: bool = True
+) -> ProblemSet:
     """Return the first so many different problems of each split.
 
     Draws until every split has its count, so the source may be endless; a problem drawn again is dropped.
 
     Raises:
-        RecipeError: when the source ends, or only repeats itself, before every split is full.
+        RecipeError: when the source ends, or only repeats itself, before every split is full. Unless `exact`, what
+            there is then is enough.
     """
     wanted = {Split.TRAIN: train, Split.VALIDATION: validation, Split.HELD_OUT: held_out}
     chosen: dict[Split, list[Problem]] = {split: [] for split in Split}
@@ -72,15 +114,15 @@ def choose_splits(problems: Iterable[Problem], train: int, validation: int, held
         seen.add(problem.id)
         if all(len(chosen[split]) == wanted[split] for split in Split):
             break
-    _require(chosen, wanted, len(seen))
+    if exact:
+        _require(chosen, wanted, len(seen))
     return _problem_set(chosen)
 
 
 def take_splits(problems: Sequence[Problem], train: int, validation: int, held_out: int) -> ProblemSet:
     """Return at most so many of the problems of each split, in their order; all of them different.
 
-    Which ones are left when there are more is decided by their hash: files are often sorted, and neither the seed nor a
-    new order of the file changes what an evaluation measures.
+    Which ones are left when there are more is decided by `first_by_hash`.
 
     Raises:
         RecipeError: when no problem falls into a split of which the recipe wants some.
@@ -95,8 +137,7 @@ def take_splits(problems: Sequence[Problem], train: int, validation: int, held_o
                 f"problems.{split.value}: no problem of the source falls into this split ({counts}; a hash of its text "
                 f"puts each problem into one). Add problems{instead}"
             )
-    ids = {split: set(sorted(problem.id for problem in found[split])[: wanted[split]]) for split in Split}
-    return _problem_set({split: [problem for problem in found[split] if problem.id in ids[split]] for split in Split})
+    return _problem_set({split: first_by_hash(found[split], wanted[split]) for split in Split})
 
 
 def _problem_set(chosen: Mapping[Split, Sequence[Problem]]) -> ProblemSet:

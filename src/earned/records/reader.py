@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from earned.errors import RecordError
+from earned.records.process_mark import has_ended
 from earned.records.rows import (
     CompletionRow,
     EventRow,
@@ -20,7 +21,7 @@ from earned.records.rows import (
     TokenRow,
 )
 from earned.records.run_folder import run_database
-from earned.records.schema import check_schema, decode_flags, decode_ids, decode_numbers
+from earned.records.schema import PROCESS, check_schema, decode_flags, decode_ids, decode_numbers
 from earned.vocabulary import EvaluationResult, PartScore, Problem, ScoreStatus, Split, StopReason
 
 BUSY_SECONDS = 10.0
@@ -48,6 +49,15 @@ class RunReader:
     def meta(self) -> dict[str, str]:
         """Return the facts about the whole run, `schema_version` among them."""
         return {row["key"]: row["value"] for row in self._ask("SELECT key, value FROM meta")}
+
+    def status(self) -> str:
+        """Return what became of the run, as it recorded it itself; `unknown` when it recorded nothing.
+
+        `interrupted` is a run that says it is running while its process is known to have ended: it was killed.
+        """
+        meta = self.meta()
+        status = meta.get("status", "unknown")
+        return "interrupted" if status == "running" and has_ended(meta.get(PROCESS, "")) else status
 
     def steps(self) -> list[StepRow]:
         """Return the finished steps in order."""
@@ -82,6 +92,11 @@ class RunReader:
         where, values = _where(step=step, phase=phase, problem_id=problem_id)
         sql = f"SELECT * FROM completions {where} ORDER BY {ORDERS[order]} LIMIT ?"
         return [_completion(row) for row in self._ask(sql, *values, -1 if limit is None else limit)]
+
+    def completion_steps(self, phase: Phase) -> list[int]:
+        """Return the steps that have completions of a phase, in order."""
+        rows = self._ask("SELECT DISTINCT step FROM completions WHERE phase = ? ORDER BY step", phase)
+        return [row["step"] for row in rows]
 
     def token_detail(self, completion_id: str) -> TokenRow | None:
         """Return the per-token numbers of a completion, None when they were not kept."""
@@ -122,7 +137,7 @@ class RunSummary:
     path: Path
     """The run folder."""
     status: str
-    """As the run recorded it; `unknown` when it recorded none, `unreadable` when the file cannot be read."""
+    """As `RunReader.status` says; `unreadable` when the file cannot be read."""
     steps: int
     """The last finished step."""
     first_held_out: float | None
@@ -141,7 +156,7 @@ def find_runs(folder: Path) -> list[RunSummary]:
 def _summary(folder: Path) -> RunSummary:
     try:
         reader = RunReader(folder)
-        status, steps = reader.meta().get("status", "unknown"), reader.steps()
+        status, steps = reader.status(), reader.steps()
         means = [evaluation.mean for evaluation in reader.evaluations(Split.HELD_OUT)]
     except RecordError:
         status, steps, means = "unreadable", [], []
@@ -174,11 +189,12 @@ def _step(row: sqlite3.Row) -> StepRow:
 
 
 def _evaluation(row: sqlite3.Row) -> EvaluationResult:
-    numbers = ("mean", "low", "high", "greedy", "pass_at_k", "length_mean", "truncated_share")
+    numbers = ("mean", "low", "high", "greedy", "pass_at_k", "maj_at_k", "length_mean", "truncated_share")
     return EvaluationResult(
         step=row["step"],
         split=Split(row["split"]),
         problems=row["n"],
+        units=row["units"],
         samples=row["samples"],
         **{name: math.nan if row[name] is None else row[name] for name in numbers},
     )

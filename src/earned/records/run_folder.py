@@ -16,6 +16,14 @@ def run_database(folder: Path) -> Path:
     return folder / "run.sqlite"
 
 
+def run_of_checkpoint(folder: Path) -> Path | None:
+    """Return the run that saved a model folder as `RUN/checkpoints/step_000120`, or None where no run did."""
+    folder = folder.resolve()
+    run = folder.parent.parent
+    ours = folder.is_dir() and folder.parent.name == "checkpoints" and run_database(run).is_file()
+    return run if ours else None
+
+
 def require_free(root: Path, name: str | None, *, overwrite: bool) -> None:
     """Raise RecordError for what `create_run_folder` would refuse, before compute is spent; nothing is touched."""
     nearest = next(path for path in (root, *root.parents) if path.exists())
@@ -56,8 +64,13 @@ def create_run_folder(root: Path, name: str | None, recipe_name: str, *, overwri
     return folder
 
 
+def automatic_name(recipe_name: str) -> str:
+    """Return `RECIPE-YYYYmmdd-HHMMSS`, the name of a run that was given none."""
+    return f"{recipe_name}-{datetime.now():%Y%m%d-%H%M%S}"
+
+
 def _automatic_names(recipe_name: str) -> Iterator[str]:
-    name = f"{recipe_name}-{datetime.now():%Y%m%d-%H%M%S}"
+    name = automatic_name(recipe_name)
     yield name
     for number in count(2):
         yield f"{name}-{number}"

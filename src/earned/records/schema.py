@@ -9,7 +9,9 @@ import numpy as np
 
 from earned.errors import RecordError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+PROCESS = "process"
+"""Key in `meta` of the mark of the process that is writing; a record that was closed has none."""
 
 STEPPED_TABLES = ("steps", "metrics", "completions", "evaluations", "events", "findings")
 """Tables whose rows belong to a step."""
@@ -30,7 +32,8 @@ CREATE TABLE steps (
 );
 CREATE TABLE metrics (step INTEGER NOT NULL, key TEXT NOT NULL, value REAL, PRIMARY KEY (key, step)) WITHOUT ROWID;
 CREATE TABLE problems (
-    id TEXT PRIMARY KEY, split TEXT NOT NULL, source TEXT NOT NULL, prompt TEXT NOT NULL, gold TEXT
+    id TEXT PRIMARY KEY, split TEXT NOT NULL, source TEXT NOT NULL, prompt TEXT NOT NULL, gold TEXT,
+    cluster TEXT
 );
 CREATE TABLE completions (
     id TEXT PRIMARY KEY,
@@ -66,12 +69,14 @@ CREATE TABLE evaluations (
     step INTEGER NOT NULL,
     split TEXT NOT NULL,
     n INTEGER NOT NULL,
+    units INTEGER NOT NULL,
     samples INTEGER NOT NULL,
     mean REAL,
     low REAL,
     high REAL,
     greedy REAL,
     pass_at_k REAL,
+    maj_at_k REAL,
     length_mean REAL,
     truncated_share REAL,
     PRIMARY KEY (step, split)

@@ -13,8 +13,10 @@ from typing import Self
 
 from earned.errors import RecordError
 from earned.records.metrics import require_declared
+from earned.records.process_mark import own_mark
 from earned.records.rows import FindingRow, Phase, StepRow
 from earned.records.schema import (
+    PROCESS,
     SCHEMA,
     STEPPED_TABLES,
     check_schema,
@@ -85,6 +87,7 @@ class RecordWriter:
                 "source": problem.source,
                 "prompt": problem.prompt,
                 "gold": problem.gold,
+                "cluster": problem.cluster,
             }
             for problem in problems
         ]
@@ -169,6 +172,7 @@ class RecordWriter:
         if self._closed:
             return
         self._closed = True
+        self._queue.put([("DELETE FROM meta WHERE key = ?", [(PROCESS,)])])
         self._queue.put(None)
         self._thread.join()
         try:
@@ -237,6 +241,8 @@ def _open(path: Path, resume: bool) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous=NORMAL")
         if not resume:
             connection.executescript(SCHEMA)
+        with connection:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (PROCESS, own_mark()))
     except sqlite3.Error as error:
         connection.close()
         raise RecordError(f"{path}: the record of the run cannot be written: {error}") from error

@@ -8,11 +8,17 @@ The answer is what stands after the **last answer mark**, and it ends the comple
   `A124` and `A-3`, but not `BANANA 5`, `A5x` or `1A2`.
 
 So `A124 or A125` answers 125: whoever writes several answers is held to the last. The answer is one line, and only
-whitespace and one full stop may follow it. No mark, nothing after it, or more text than the answer: there is no answer,
-and the reason says which.
+whitespace and one full stop may follow it. Nothing after the mark, or more text than the answer: there is no answer.
 
-What this rule does not read: `\boxed{}`, `<answer>` tags, Markdown emphasis around the answer or the mark, units and
-currency signs, LaTeX, an answer in the middle of the text, an answer without a mark. Each of them counts as wrong.
+A completion **without any mark** answers by its last sentence, when that states exactly one number and holds no word of
+doubt; of an equation only what follows its last `=` is stated. So `So 3 + 4 = 7 apples.` answers 7, `3 and 4 make 7`
+nothing. A number is written in plain digits and is not part of a longer word, a fraction, a power or a percentage.
+
+A completion that the length limit cut off inside its answer has none: `A12` may have been on the way to `A124`. An
+answer is over when whitespace, a full stop or an exclamation mark follows it.
+
+What this rule does not read: `\boxed{}`, `<answer>` tags, Markdown emphasis around the mark, units and currency signs
+after a mark, LaTeX, words without a mark, an answer in the middle of the text. Each of them counts as wrong.
 """
 
 import re
@@ -20,9 +26,15 @@ from collections import deque
 from dataclasses import dataclass
 
 MAX_ANSWER_CHARACTERS = 200
+MAX_SENTENCE_CHARACTERS = 400
+DOUBT = frozenset(["or", "either", "maybe", "perhaps", "probably", "possibly", "approximately", "not", "cannot"])
 
 # The one unbounded quantifier is possessive and starts at a letter A, so the search is linear in the text.
 _MARK = re.compile(r"(?<!#)####(?!#)|(?<!\w)(?:(?ai:answer:)|A(?=[+-]?[0-9][0-9.,]*+(?!\w)))")
+_OVER = (*" \n\r\t", ".", "!")
+_SENTENCE_END = re.compile(r"[.!?]\s")
+_NUMBER = re.compile(r"(?<![\w.,/^%])[+-]?[0-9][0-9,]*+(?:\.[0-9]++)?+(?![\w/^%]|[.,][0-9])")
+_WORD = re.compile(r"[a-z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +45,12 @@ class Extraction:
     reason: str
 
 
-def extract_answer(text: str) -> Extraction:
+def extract_answer(text: str, *, truncated: bool = False) -> Extraction:
     r"""Return the answer a completion ends with; linear in the length of the text.
+
+    Args:
+        text: The completion.
+        truncated: True when the length limit ended it.
 
     >>> extract_answer("47+58=105;105+19=124;A124").answer
     '124'
@@ -42,12 +58,16 @@ def extract_answer(text: str) -> Extraction:
     '124'
     >>> extract_answer("Answer: 124\nor was it 125?")
     Extraction(answer=None, reason='text follows the answer')
-    >>> extract_answer("It must be 124")
-    Extraction(answer=None, reason='no answer mark (####, Answer: or A before a number)')
+    >>> extract_answer("First 47 + 58.\nIt is 47 + 58 = 105.").answer
+    '105'
+    >>> extract_answer("It is 124 or 125")
+    Extraction(answer=None, reason="no answer mark, and the last sentence doubts: 'or'")
     """
+    if truncated and not text.endswith(_OVER):
+        return Extraction(None, "the length limit cut the completion off before an answer was over")
     marks = deque(_MARK.finditer(text), maxlen=1)
     if not marks:
-        return Extraction(None, "no answer mark (####, Answer: or A before a number)")
+        return _stated(_last_sentence(text))
     answer = trim(text[marks[0].end() :])
     if not answer:
         return Extraction(None, f"nothing follows the answer mark {marks[0].group()}")
@@ -65,3 +85,25 @@ def trim(text: str) -> str:
     '124'
     """
     return text.strip().removesuffix(".").rstrip()
+
+
+def _last_sentence(text: str) -> str:
+    """Return the last sentence; of a very long last line no more than is needed to see that it is too long."""
+    lines = text.rstrip().splitlines()
+    tail = lines[-1][-2 * MAX_SENTENCE_CHARACTERS :] if lines else ""
+    return _SENTENCE_END.split(tail)[-1].strip()
+
+
+def _stated(sentence: str) -> Extraction:
+    """Return the one number that a sentence states."""
+    none = "no answer mark, and the last sentence"
+    if len(sentence) > MAX_SENTENCE_CHARACTERS:
+        return Extraction(None, f"{none} is longer than {MAX_SENTENCE_CHARACTERS} characters")
+    words = _WORD.findall(sentence.casefold().replace("n't", " not"))
+    doubts = [word for word in words if word in DOUBT]
+    if doubts or sentence.endswith("?"):
+        return Extraction(None, f"{none} doubts: {doubts[0] if doubts else '?'!r}")
+    numbers = _NUMBER.findall(sentence.rpartition("=")[2])
+    if len(numbers) != 1:
+        return Extraction(None, f"{none} states {len(numbers) or 'no'} number{'s' * (len(numbers) != 1)}")
+    return Extraction(numbers[0], "the one number that the last sentence states")

@@ -35,14 +35,40 @@ def make_check(where: str, part: RewardPart, resources: Resources | None = None)
     earned.errors.RecipeError: rewards.answer.check: unknown check 'numbr', allowed: 'number', 'exact', 'random', \
 'constant', or a function of yours: 'FILE.py:function'. Did you mean 'number'?
     """
-    if part.check in CHECKS:
-        return PerAttempt(validate(CHECKS[part.check], part.options, f"{where}.options"))
+    return _make(CHECKS, where, part, resources)
+
+
+def make_answer_check(check: str, resources: Resources | None = None) -> Check:
+    """Return the check that decides which answers are right: `evaluation.check` of the recipe.
+
+    Raises:
+        RecipeError: as `make_check` does, and for a control, whose verdict does not depend on the answer.
+
+    >>> make_answer_check("random")
+    Traceback (most recent call last):
+    earned.errors.RecipeError: evaluation.check: 'random' does not look at the answer, so it measures no accuracy. Use \
+'number', 'exact', or a function of yours: 'FILE.py:function'. As a control it is a reward: check = "random" in \
+[rewards.NAME]
+    """
+    judges = {name: kind for name, kind in CHECKS.items() if name not in CONTROLS}
+    if check in CONTROLS:
+        raise RecipeError(
+            f"evaluation.check: {check!r} does not look at the answer, so it measures no accuracy. Use "
+            f"{', '.join(map(repr, judges))}, or a function of yours: 'FILE.py:function'. As a control it is a reward: "
+            f'check = "{check}" in [rewards.NAME]'
+        )
+    return _make(judges, "evaluation", RewardPart(check=check), resources)
+
+
+def _make(checks: Mapping[str, type[BuiltInCheck]], where: str, part: RewardPart, resources: Resources | None) -> Check:
+    if part.check in checks:
+        return PerAttempt(validate(checks[part.check], part.options, f"{where}.options"))
     own = file_reward if FILE_MARK in part.check else handed_over_reward if part.check == HANDED_OVER else None
     if own is None:
-        allowed = ", ".join(map(repr, CHECKS))
+        allowed = ", ".join(map(repr, checks))
         raise RecipeError(
             f"{where}.check: unknown check {part.check!r}, allowed: {allowed}, or a function of yours: "
-            f"'FILE.py:function'.{did_you_mean(part.check, [*CHECKS])}"
+            f"'FILE.py:function'.{did_you_mean(part.check, [*checks])}"
         )
     if resources is None:
         raise RecipeError(f"{where}.check: {part.check!r}: this command takes only the built-in checks")

@@ -8,11 +8,12 @@ from earned.vocabulary import Attempt
 
 
 def read_gold_text(gold: str) -> str | None:
-    """Return the trimmed gold answer, or None when the rule that reads answers could never give it.
+    """Return the text that an answer is compared with (NFC), or None when the rule that reads answers never gives it.
 
-    It must not be empty, hold one line, and no answer mark of its own.
+    The gold answer must not be empty, hold one line, and no answer mark of its own.
     """
-    return trim(gold) if extract_answer(f"#### {gold}").answer == trim(gold) else None
+    readable = extract_answer(f"#### {gold}").answer == trim(gold)
+    return unicodedata.normalize("NFC", trim(gold)) if readable else None
 
 
 class ExactCheck(BuiltInCheck):
@@ -21,12 +22,13 @@ class ExactCheck(BuiltInCheck):
     def __call__(self, attempt: Attempt) -> Verdict:
         """Judge one attempt; both texts are trimmed and brought to the same Unicode form (NFC), letter case counts."""
         gold = attempt.problem.gold
-        if gold is None or read_gold_text(gold) is None:
+        wanted = None if gold is None else read_gold_text(gold)
+        if wanted is None:
             shown = None if gold is None else gold[:80]
             return Verdict(value=None, extracted=None, explanation=f"the gold answer {shown!r} cannot be compared")
-        extraction = extract_answer(attempt.text)
+        extraction = extract_answer(attempt.text, truncated=attempt.truncated)
         if extraction.answer is None:
             return Verdict(value=0.0, extracted=None, explanation=extraction.reason)
-        right = unicodedata.normalize("NFC", extraction.answer) == unicodedata.normalize("NFC", trim(gold))
+        right = unicodedata.normalize("NFC", extraction.answer) == wanted
         reason = f"{extraction.answer!r} is {'' if right else 'not '}{gold!r}"
         return Verdict(value=float(right), extracted=extraction.answer, explanation=reason)

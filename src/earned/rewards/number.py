@@ -45,7 +45,7 @@ class NumberCheck(BuiltInCheck):
         if gold is None:
             shown = None if gold_text is None else gold_text[:80]
             return Verdict(value=None, extracted=None, explanation=f"the gold answer {shown!r} is not a number")
-        extraction = extract_answer(attempt.text)
+        extraction = extract_answer(attempt.text, truncated=attempt.truncated)
         if extraction.answer is None:
             return Verdict(value=0.0, extracted=None, explanation=extraction.reason)
         number = parse_number(extraction.answer)

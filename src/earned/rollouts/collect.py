@@ -23,7 +23,12 @@ def scored_groups(
     ]
     attempts = {
         rollout_id: Attempt(
-            problem=prompt.problem, text=completion.text, seed=stamp.seed, step=stamp.step, rollout_id=rollout_id
+            problem=prompt.problem,
+            text=completion.text,
+            truncated=completion.truncated,
+            seed=stamp.seed,
+            step=stamp.step,
+            rollout_id=rollout_id,
         )
         for prompt, group, group_ids in zip(prompts, completions, ids, strict=True)
         for completion, rollout_id in zip(group, group_ids, strict=True)

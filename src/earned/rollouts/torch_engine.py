@@ -151,10 +151,39 @@ class _Sampling:
         self.real_RL, self.next_position_R = self.real_RL[kept], self.next_position_R[kept]
 
     def _sample(self, hidden_RH: Tensor, uniform_R: Tensor) -> tuple[Tensor, Tensor]:
-        temperature = self.settings.temperature
-        logprobs_RV = torch.log_softmax(head_logits(self.model, hidden_RH) / (temperature or 1.0), dim=-1)
-        token_R = inverse_distribution(logprobs_RV, uniform_R) if temperature else logprobs_RV.argmax(-1)
+        settings = self.settings
+        logprobs_RV = torch.log_softmax(head_logits(self.model, hidden_RH) / (settings.temperature or 1.0), dim=-1)
+        if settings.temperature == 0:
+            token_R = logprobs_RV.argmax(-1)
+        else:
+            logprobs_RV = most_likely(logprobs_RV, settings.top_k, settings.top_p)
+            token_R = inverse_distribution(logprobs_RV, uniform_R)
         return token_R, logprobs_RV.gather(-1, token_R[:, None])[:, 0]
+
+
+def most_likely(logprobs_RV: Tensor, top_k: int, top_p: float) -> Tensor:
+    """Return the log-probabilities [R, V] of what is left of the distributions, -inf for the tokens that are not.
+
+    First the `top_k` most likely tokens stay (0 for all), of equal ones the smaller ids. Of their distribution then the
+    fewest most likely tokens stay that together have the probability `top_p` or more, which is at least one.
+
+    Source: Fan et al. 2018 (top-k) and Holtzman et al. 2020 (top-p), in the order of Hugging Face.
+
+    >>> most_likely(torch.tensor([[0.5, 0.3, 0.2]]).log(), top_k=2, top_p=1.0).exp()
+    tensor([[0.6250, 0.3750, 0.0000]])
+    >>> most_likely(torch.tensor([[0.5, 0.3, 0.2]]).log(), top_k=0, top_p=0.4).exp()
+    tensor([[1., 0., 0.]])
+    """
+    if top_k == 0 and top_p == 1:
+        return logprobs_RV
+    sorted_RV, token_RV = logprobs_RV.sort(dim=-1, descending=True, stable=True)
+    if top_k > 0:
+        sorted_RV[:, top_k:] = -torch.inf
+    if top_p < 1:
+        probabilities_RV = sorted_RV.double().softmax(-1)
+        likelier_RV = probabilities_RV.cumsum(-1) - probabilities_RV
+        sorted_RV[likelier_RV >= top_p] = -torch.inf
+    return torch.empty_like(logprobs_RV).scatter(-1, token_RV, sorted_RV.log_softmax(-1))
 
 
 def inverse_distribution(logprobs_RV: Tensor, uniform_R: Tensor) -> Tensor:

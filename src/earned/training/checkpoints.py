@@ -83,6 +83,16 @@ def checkpoints(folder: Path) -> list[Path]:
 def load_progress(checkpoint: Path, optimizer: Optimizer) -> Progress:
     """Restore the optimiser's states and return where the run was; the weights are loaded as any model folder is."""
     optimizer.load_state(load_file(checkpoint / STATE / "optimizer.safetensors"))
+    return _read_progress(checkpoint)
+
+
+def saved_step(folder: Path) -> int:
+    """Return the step of the newest finished checkpoint, 0 where there is none."""
+    saved = checkpoints(folder)
+    return _read_progress(saved[-1]).step if saved else 0
+
+
+def _read_progress(checkpoint: Path) -> Progress:
     return Progress(**json.loads((checkpoint / STATE / "progress.json").read_text()))
 
 

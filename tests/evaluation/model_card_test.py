@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
+from earned.evaluation.model_card import CardFacts, model_card
 from earned.recipe import Recipe, validate
-from earned.training.model_card import CardFacts, model_card
 from earned.vocabulary import EvaluationResult, Split
 
 FACTS = CardFacts(run="first-try", recipe_name="tiny_sums", step=50, version="1.2.3")
@@ -19,12 +19,14 @@ def accuracy(step, mean):
         step=step,
         split=Split.HELD_OUT,
         problems=256,
+        units=256,
         samples=4,
         mean=mean,
         low=mean - 0.05,
         high=mean + 0.05,
         greedy=mean + 0.1,
         pass_at_k=0.9,
+        maj_at_k=0.9,
         length_mean=10.0,
         truncated_share=0.0,
     )
@@ -45,6 +47,7 @@ def test_it_says_how_the_model_was_made_and_what_it_can_do():
         assert line in card.splitlines()
     assert "held-out accuracy at step 0 | 0.200 [0.150, 0.250] (95 %), mean of 4 samples at temperature 1" in card
     assert "held-out accuracy at step 40 | 0.750 [0.700, 0.800] (95 %)" in card
+    assert "| power | n = 256 can see a difference of 0.12 |" in card.splitlines()
     assert "step 20" not in card and "controls" not in card
 
 
@@ -58,7 +61,8 @@ def test_the_head_is_what_model_hubs_read():
 
 
 def test_one_evaluation_is_one_line():
-    assert model_card(FACTS, recipe(), [accuracy(0, 0.2)]).count("held-out accuracy") == 1
+    card = model_card(FACTS, recipe(), [accuracy(0, 0.2)])
+    assert card.count("held-out accuracy") == 1 and "power" not in card, "there is nothing to compare"
 
 
 def test_without_held_out_problems_nothing_is_claimed():

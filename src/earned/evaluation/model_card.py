@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from earned.evaluation.statistics import power_sentence
 from earned.recipe import AlgorithmChoice, Recipe
 from earned.vocabulary import EvaluationResult
 
@@ -32,7 +33,7 @@ def model_card(facts: CardFacts, recipe: Recipe, held_out: Sequence[EvaluationRe
     """Return the model card as Markdown; `held_out` are the evaluations so far, in the order of their steps.
 
     The first and the last of them are shown, each with its step: a checkpoint between two evaluations has none of its
-    own.
+    own. Where there are two to compare, a line says which difference they can show.
     """
     rewards = ", ".join(f"{name} ({part.check}, weight {part.weight:g})" for name, part in recipe.rewards.parts.items())
     rows = [
@@ -60,11 +61,13 @@ def _algorithm(choice: AlgorithmChoice) -> str:
 def _accuracies(held_out: Sequence[EvaluationResult], temperature: float) -> list[tuple[str, str]]:
     if not held_out:
         return [("held-out accuracy", "not measured: the recipe has no held-out problems")]
-    return [
+    shown = tuple(dict.fromkeys((held_out[0], held_out[-1])))
+    rows = [
         (
             f"held-out accuracy at step {found.step}",
             f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}] (95 %), mean of {found.samples} samples at "
             f"temperature {temperature:g} on {found.problems} problems; greedy {found.greedy:.3f}",
         )
-        for found in dict.fromkeys((held_out[0], held_out[-1]))
+        for found in shown
     ]
+    return rows if len(shown) == 1 else [*rows, ("power", power_sentence(held_out[-1].units, held_out[-1].problems))]

@@ -1,0 +1,19 @@
+"""One line of JSON on standard output."""
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+
+
+def write_json(row: Mapping[str, object]) -> None:
+    """Write the row as one line; null stands for a number that is not finite, which JSON does not know."""
+    sys.stdout.write(json.dumps(_finite(row), allow_nan=False) + "\n")
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
