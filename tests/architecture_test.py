@@ -17,7 +17,7 @@ LAYERS = [
     {"rollouts", "rewards", "diagnostics", "records", "optimization"},
     {"training", "reward_model", "evaluation"},
     {"dashboard", "audit"},
-    {"api", "assembly", "measure", "observer", "sampling", "series"},
+    {"api", "assembly", "measure", "observer", "preflight", "sampling", "series"},
     {"cli"},
     {"__main__"},
 ]
@@ -26,7 +26,9 @@ SAME_LAYER = {
     ("recipe", "errors"),
     ("api", "observer"),
     ("api", "assembly"),
+    ("api", "preflight"),
     ("measure", "assembly"),
+    ("preflight", "assembly"),
     ("sampling", "assembly"),
     ("series", "api"),
     ("series", "observer"),

@@ -24,7 +24,8 @@ class Witness(Silence):
         self.steps.append((step, dict(metrics)))
 
     def said(self, text):
-        self.sentences.append(text)
+        if "steps of 8 completions" not in text:
+            self.sentences.append(text)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,7 @@ def test_seconds_of_the_parts_are_recorded(run_of):
 def test_steps_without_signal_are_explained_every_so_often(run_of):
     witness = Witness()
     result = run_of(witness, SAME, max_empty_steps=2)
-    events = [(event.step, event.kind) for event in RunReader(result.run).events()]
+    events = [(event.step, event.kind) for event in RunReader(result.run).events() if event.kind != "estimate"]
     assert events == [(2, "no_signal"), (4, "no_signal")]
     assert witness.sentences[0].startswith("step 2: 2 steps in a row taught nothing: ")
     assert "Raise sampling.max_new_tokens" in witness.sentences[0], "an untrained model never stops by itself"
@@ -87,7 +88,7 @@ def test_steps_without_signal_are_explained_every_so_often(run_of):
 def test_weights_that_do_not_change_are_an_event(run_of):
     witness = Witness()
     result = run_of(witness, optim={"learning_rate": 0.0, "precision": "float32"})
-    assert {event.kind for event in RunReader(result.run).events()} == {"weights_unchanged"}
+    assert {event.kind for event in RunReader(result.run).events()} == {"estimate", "weights_unchanged"}
     assert not result.weights_changed and "optim.learning_rate" in witness.sentences[0]
 
 

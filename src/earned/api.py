@@ -6,22 +6,20 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from earned.assembly import WORKERS, Assembled, assemble, updater
+from earned.assembly import WORKERS, Assembled, assemble, prompts_by_step, updater
 from earned.errors import RecipeError, RecordError
 from earned.observer import Listener, RunObserver, Silence
 from earned.optimization.allocator import keep_freed_memory
-from earned.optimization.precision import dtype_of
 from earned.policy.load import save_policy
 from earned.policy.tiny import untrained_policy
-from earned.problems.problem_set import step_problems
+from earned.preflight import outlook, preflight
 from earned.problems.sums import SumsOptions
 from earned.recipe import PretrainRecipe, Recipe, Rewards, load, to_toml, validate
 from earned.records.environment import write_environment
 from earned.records.reader import RunReader
-from earned.records.run_folder import create_run_folder, run_database
+from earned.records.run_folder import create_run_folder, require_free, run_database
 from earned.records.writer import RecordWriter
 from earned.rewards.user_reward import HANDED_OVER, RewardFunction
-from earned.rollouts.torch_engine import TorchEngine
 from earned.sandbox.workers import WorkerPool
 from earned.training.checkpoints import Progress, checkpoints, load_progress
 from earned.training.loop import Training
@@ -79,8 +77,11 @@ def train(
     `reward` is called by keyword like a function of a file, but in this process: see `rewards/user_reward.py`. It is
     the part of the recipe with `check = "python"`, or where there is none the whole reward, in place of the recipe's.
 
+    Before anything is written a few attempts show whether there is anything to learn, and what the run will cost.
+
     Raises:
         RecipeError: something in the recipe, the problems or the model cannot work; nothing was written.
+        PreflightError: the first attempts taught nothing; nothing was written.
         RecordError: the run folder exists already or cannot be written.
         VerifierError: too many completions of a step could not be scored, or `reward` took too long.
         EngineError: the gradient stayed non-finite.
@@ -88,8 +89,14 @@ def train(
     options = options or RunOptions()
     recipe = _with_function(recipe, reward)
     listener = listener or Silence()
+    require_free(options.runs, options.name, overwrite=options.overwrite)
     with WorkerPool(WORKERS) as pool:
         assembled = assemble(recipe, recipe.model, pool, reward)
+        for note in assembled.problems.notes:
+            listener.said(note)
+        expected = outlook(assembled, preflight(assembled))
+        for text in expected.sentences:
+            listener.said(text)
         folder = create_run_folder(options.runs, options.name, options.recipe_name, overwrite=options.overwrite)
         (folder / "recipe.toml").write_text(to_toml(assembled.recipe), encoding="utf-8")
         write_environment(folder)
@@ -99,8 +106,9 @@ def train(
         writer.problems([*assembled.problems.train, *assembled.problems.validation, *assembled.problems.held_out])
         for note in assembled.problems.notes:
             writer.event(0, "problems", note, {})
-            listener.said(note)
-        return _run(assembled, folder, writer, Progress(), listener, stop_requested)
+        for text in expected.sentences:
+            writer.event(0, "estimate", text, {})
+        return _run(assembled, folder, writer, Progress(), listener, stop_requested, expected.seconds)
 
 
 def resume(
@@ -171,21 +179,22 @@ def _run(
     progress: Progress,
     listener: Listener,
     stop_requested: Callable[[], bool],
+    expected_seconds: float | None = None,
 ) -> TrainResult:
     recipe, policy = parts.recipe, parts.policy
-    prompt_of = {prompt.problem.id: prompt for prompt in parts.prompts[Split.TRAIN]}
-    engine = TorchEngine(policy, batch_size=recipe.sampling.batch_size, precision=dtype_of(recipe.optim.precision))
     observer = RunObserver(
         recipe=recipe,
         folder=folder,
         policy=policy,
         optimizer=parts.optimizer,
-        engine=engine,
-        evaluation_prompts={split: parts.prompts[split] for split in (Split.VALIDATION, Split.HELD_OUT)},
+        engine=parts.engine,
+        evaluation_prompts={split: parts.prompts[split] for split in parts.measured},
+        watched_prompts=parts.prompts[Split.HELD_OUT][: recipe.evaluation.watched],
         score_answers=parts.score_answers,
         writer=writer,
         listener=listener,
         stop_requested=stop_requested,
+        expected_seconds=expected_seconds,
         best=_best_validation(folder),
         weights_changed=_weights_changed(folder),
     )
@@ -193,11 +202,8 @@ def _run(
         recipe=recipe,
         algorithm=parts.algorithm,
         policy=policy,
-        prompts_of=lambda step: tuple(
-            prompt_of[problem.id]
-            for problem in step_problems(parts.problems, recipe.seed, step, recipe.sampling.prompts_per_step)
-        ),
-        engine=engine,
+        prompts_of=prompts_by_step(parts),
+        engine=parts.engine,
         score=parts.score,
         updater=updater(parts),
         observer=observer,

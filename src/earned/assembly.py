@@ -1,8 +1,8 @@
 """Puts the parts of a run together from its recipe, after checking everything that the recipe names."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from earned.algorithms.named import Algorithm, resolve
 from earned.errors import RecipeError
@@ -12,13 +12,16 @@ from earned.optimization.precision import dtype_of, resolve_precision
 from earned.policy.load import Policy, load_policy
 from earned.policy.logprobs import require_plain_head
 from earned.policy.prompts import render_all
-from earned.problems.problem_set import ProblemSet
+from earned.problems.problem_set import ProblemSet, step_problems
 from earned.problems.sources import load_problems
 from earned.recipe import Recipe
 from earned.rewards.checks import GOLD_PARSERS, make_answer_check
 from earned.rewards.compose import Part, Rewarder, require_scored
+from earned.rewards.gold import can_judge, require_gold
 from earned.rewards.user_reward import Resources, RewardFunction
 from earned.rollouts.collect import ScoreAttempts
+from earned.rollouts.engine import Engine
+from earned.rollouts.torch_engine import TorchEngine
 from earned.sandbox.workers import WorkerPool
 from earned.training.reference import Reference
 from earned.training.update import Updater, UpdateSettings
@@ -35,7 +38,10 @@ class Assembled:
     recipe: Recipe
     problems: ProblemSet
     prompts: Mapping[Split, tuple[Prompt, ...]]
+    measured: tuple[Split, ...]
+    """Splits whose accuracy is measured: they hold problems, and at least one gold answer that can be read."""
     policy: Policy
+    engine: Engine
     reference: Reference | None
     algorithm: Algorithm
     optimizer: Optimizer
@@ -52,6 +58,8 @@ def assemble(recipe: Recipe, model: str, pool: WorkerPool, reward: RewardFunctio
     _require_siblings(recipe, algorithm)
     problems = load_problems(recipe.problems, recipe.seed, GOLD_PARSERS.get(recipe.evaluation.check))
     _require_a_step(recipe, problems)
+    require_gold(recipe.rewards, recipe.problems.source, problems.train)
+    measured = _measured_splits(recipe, problems)
     resources = Resources(pool=pool, columns=columns_of(problems), function=reward)
     rewarder = Rewarder.from_recipe(recipe.rewards, resources)
     answers = answer_check(recipe.evaluation.check, resources)
@@ -71,9 +79,11 @@ def assemble(recipe: Recipe, model: str, pool: WorkerPool, reward: RewardFunctio
 
     return Assembled(
         recipe=recipe.model_copy(update={"optim": optim}),
-        problems=problems,
+        problems=_with_note(recipe, problems, measured),
         prompts=prompts,
+        measured=measured,
         policy=policy,
+        engine=TorchEngine(policy, batch_size=recipe.sampling.batch_size, precision=dtype_of(precision)),
         reference=_reference(recipe, algorithm),
         algorithm=algorithm,
         optimizer=Optimizer(parameters, optim),
@@ -102,6 +112,16 @@ def updater(parts: Assembled) -> Updater:
     )
 
 
+def prompts_by_step(parts: Assembled) -> Callable[[int], tuple[Prompt, ...]]:
+    """Return what gives the training prompts of a step, which counts from 1."""
+    recipe = parts.recipe
+    prompt_of = {prompt.problem.id: prompt for prompt in parts.prompts[Split.TRAIN]}
+    return lambda step: tuple(
+        prompt_of[problem.id]
+        for problem in step_problems(parts.problems, recipe.seed, step, recipe.sampling.prompts_per_step)
+    )
+
+
 def _reference(recipe: Recipe, algorithm: Algorithm) -> Reference | None:
     """Return the model the run started from, also when the policy comes from a checkpoint."""
     return None if algorithm.divergence is None else Reference(load_policy(recipe.model))
@@ -116,6 +136,24 @@ def columns_of(problems: ProblemSet) -> tuple[str, ...]:
 def answer_check(check: str, resources: Resources) -> Rewarder:
     """Return the judge of accuracy: right answers and nothing else; raises RecipeError as `make_answer_check` does."""
     return Rewarder((Part(name="accuracy", weight=1.0, check=make_answer_check(check, resources)),))
+
+
+def _measured_splits(recipe: Recipe, problems: ProblemSet) -> tuple[Split, ...]:
+    splits = (Split.VALIDATION, Split.HELD_OUT)
+    return tuple(s for s in splits if problems.split(s) and can_judge(recipe.evaluation.check, problems.split(s)))
+
+
+def _with_note(recipe: Recipe, problems: ProblemSet, measured: tuple[Split, ...]) -> ProblemSet:
+    """Return the problems with a note on the splits that have problems and yet no accuracy."""
+    silent = [s for s in (Split.VALIDATION, Split.HELD_OUT) if problems.split(s) and s not in measured]
+    if not silent:
+        return problems
+    names = " and ".join(split.value.replace("_", "-") for split in silent)
+    note = (
+        f"no accuracy for the {names} problems: not one of them has an answer that the check "
+        f"{recipe.evaluation.check!r} (evaluation.check) can read"
+    )
+    return replace(problems, notes=(*problems.notes, note))
 
 
 def _require_a_step(recipe: Recipe, problems: ProblemSet) -> None:

@@ -31,6 +31,10 @@ class EngineError(EarnedError, RuntimeError):
     """The sampling engine or an update produced something that must not be trained on."""
 
 
+class PreflightError(EarnedError, RuntimeError):
+    """The first attempts taught nothing: training was not started and nothing was written."""
+
+
 class RecordError(EarnedError, RuntimeError):
     """A run folder or its records cannot be written or read."""
 

@@ -1,15 +1,17 @@
 """Wires what a run reports: evaluation, records, checkpoints and the listener on the screen."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from earned import __version__
+from earned.diagnostics.estimate import correction_due, duration, evaluations_after, remaining_seconds
 from earned.diagnostics.groups import no_signal_advice
 from earned.diagnostics.step_metrics import rollout_metrics
-from earned.evaluation.evaluate import Evaluated, evaluate
+from earned.evaluation.evaluate import attempts_at, evaluate
 from earned.evaluation.model_card import CardFacts, model_card
 from earned.optimization.optimizer import Optimizer
 from earned.policy.load import Policy
@@ -24,6 +26,9 @@ from earned.rollouts.engine import Draw, Engine, SamplingSettings
 from earned.training.checkpoints import Progress, save_checkpoint
 from earned.training.loop import StepOutcome, due
 from earned.vocabulary import EvaluationResult, Prompt, Split
+
+RECENT_STEPS = 5
+"""Their mean is the pace of a run, which changes as completions grow."""
 
 
 class Listener(Protocol):
@@ -65,32 +70,44 @@ class RunObserver:
     optimizer: Optimizer
     engine: Engine
     evaluation_prompts: Mapping[Split, tuple[Prompt, ...]]
+    """Of the splits that have an accuracy."""
+    watched_prompts: tuple[Prompt, ...]
+    """Sampled with the same random numbers at every evaluation, whether or not they can be judged."""
     score_answers: ScoreAttempts
     """Accuracy: right answers and nothing else, whatever the run rewards."""
     writer: RecordWriter
     listener: Listener
     stop_requested: Callable[[], bool]
+    expected_seconds: float | None = None
+    """Of the whole run, as last said; None before anything was."""
     best: EvaluationResult | None = None
     """The best evaluation on the validation problems so far; chooses the checkpoint that is never pruned."""
     weights_changed: bool = False
     _said_unchanged: bool = False
+    _started: float = field(default_factory=time.perf_counter)
+    _evaluation_seconds: float = 0.0
+    """Of the last evaluation."""
+    _step_seconds: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_STEPS))
+    """Of the last steps, without evaluations."""
 
     def evaluate(self, step: int) -> None:
         """Sample the frozen problems, record the completions and the accuracies, and remember a new best."""
+        start = time.perf_counter()
+        settings, read_answer = self._evaluation_settings(), GOLD_PARSERS.get(self.recipe.evaluation.check)
         for split, prompts in self.evaluation_prompts.items():
-            if not prompts:
-                continue
-            found = self._evaluated(prompts, step, split.value)
+            stamp = Draw(seed=self.recipe.seed, step=step, purpose=split.value)
+            found = evaluate(self.engine, prompts, self.score_answers, settings, stamp, read_answer=read_answer)
             self.writer.rollouts(step, split.value, found.groups, None, (), self._keeps_tokens(step))
             self.writer.evaluation(found.result)
             self.listener.evaluated(found.result)
             better = self.best is None or found.result.mean > self.best.mean
             if split is Split.VALIDATION and better:
                 self.best = found.result
-        watched = self.evaluation_prompts[Split.HELD_OUT][: self.recipe.evaluation.watched]
-        if watched:
-            found = self._evaluated(watched, step, "watched")
-            self.writer.rollouts(step, "watched", found.groups, None, (), True)
+        if self.watched_prompts:
+            stamp = Draw(seed=self.recipe.seed, step=step, purpose="watched")
+            groups = attempts_at(self.engine, self.watched_prompts, self.score_answers, settings, stamp, fixed=True)
+            self.writer.rollouts(step, "watched", groups, None, (), True)
+        self._evaluation_seconds = time.perf_counter() - start
 
     def record(self, outcome: StepOutcome) -> None:
         """Queue everything about a step for the record."""
@@ -104,6 +121,7 @@ class RunObserver:
         seconds = StepSeconds(**outcome.seconds, record=metrics["time/record_seconds"])
         self.writer.step(StepRow(step=step, policy_version=outcome.progress.policy_version, seconds=seconds), metrics)
         self.listener.stepped(step, metrics)
+        self._note_pace(step, seconds)
 
     def checkpoint_due(self, step: int) -> bool:
         """Return whether to save now: by the recipe, at the last step, for a new best, or before stopping."""
@@ -133,17 +151,12 @@ class RunObserver:
         )
         return model_card(run, self.recipe, reader.evaluations(Split.HELD_OUT))
 
-    def _evaluated(self, prompts: tuple[Prompt, ...], step: int, phase: str) -> Evaluated:
-        """Evaluate; the watched problems are drawn with the same random numbers at every step."""
-        settings = SamplingSettings(
+    def _evaluation_settings(self) -> SamplingSettings:
+        return SamplingSettings(
             group_size=self.recipe.evaluation.samples,
             temperature=self.recipe.evaluation.temperature,
             max_new_tokens=self.recipe.sampling.max_new_tokens,
         )
-        stamp = Draw(seed=self.recipe.seed, step=step, purpose=phase)
-        read_answer = GOLD_PARSERS.get(self.recipe.evaluation.check)
-        fixed = phase == "watched"
-        return evaluate(self.engine, prompts, self.score_answers, settings, stamp, read_answer=read_answer, fixed=fixed)
 
     def _keeps_tokens(self, step: int) -> bool:
         tokens = self.recipe.records.tokens
@@ -172,6 +185,22 @@ class RunObserver:
             self._said_unchanged = True
             self._event(step, "weights_unchanged", "the update changed no weight; see optim.learning_rate")
         self.weights_changed = self.weights_changed or bool(changed)
+
+    def _note_pace(self, step: int, seconds: StepSeconds) -> None:
+        """Say how long the run will really take, where the estimate needs it."""
+        self._step_seconds.append(seconds.total - seconds.evaluate + seconds.record)
+        recipe = self.recipe
+        left = remaining_seconds(
+            self._step_seconds,
+            recipe.steps - step,
+            self._evaluation_seconds,
+            evaluations_after(step, recipe.evaluation.every, recipe.steps),
+        )
+        elapsed, said = time.perf_counter() - self._started, self.expected_seconds
+        if correction_due(step, said, elapsed, left):
+            total = f"at this pace about {duration(elapsed + left)} in all, {duration(left)} left"
+            self._event(step, "estimate", total if said is None else f"{total}; the estimate was {duration(said)}")
+            self.expected_seconds = elapsed + left
 
     def _event(self, step: int, kind: str, text: str) -> None:
         self.writer.event(step, kind, text, {})

@@ -21,8 +21,8 @@ NOT_RECIPE_KEYS = {"EARNED_HOME", "EARNED_SHARED"}
 PROMPT = "{prompt}"
 UNTRAINABLE = ("sampling.top_p", "sampling.top_k")
 
-Allowance = Literal["random_reward", "constant_reward", "single_sample", "zero_learning_rate"]
-"""Controls that would be mistakes in an ordinary run; a recipe names the ones it means."""
+Allowance = Literal["random_reward", "constant_reward", "single_sample", "zero_learning_rate", "no_signal"]
+"""What would be a mistake in an ordinary run; a recipe names what it means. `no_signal` leaves out the pre-flight."""
 
 Positive = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
@@ -160,6 +160,8 @@ class Recipe(Section):
     seed: Count = 0
     steps: Positive = 60
     model: str = "tiny"
+    preflight_tries: Positive = 256
+    """Most attempts that the pre-flight samples; when they teach nothing, training does not begin."""
     max_empty_steps: Positive = 20
     """After so many steps in a row without any signal the run says why and what to change, and goes on."""
     problems: Problems = Problems()

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from earned.diagnostics.groups import GroupShares, group_shares, is_right, no_signal_advice
+from earned.diagnostics.groups import GroupShares, group_shares, is_right, no_signal_advice, no_signal_at_the_start
 from earned.diagnostics.step_metrics import rollout_metrics
 from earned.records.metrics import require_declared
 from earned.vocabulary import (
@@ -152,9 +152,19 @@ def test_advice_names_the_cause_the_number_and_the_key(groups, truncated_share, 
         assert word in advice
 
 
+def test_a_start_without_signal_names_the_tries_the_problems_the_cause_and_the_way_round():
+    said = no_signal_at_the_start([group(WRONG, WRONG), group(WRONG, WRONG, truncated={0})])
+    assert said.startswith(
+        "there is nothing to learn from at the start: 4 attempts (preflight_tries) at 1 training problem "
+    )
+    assert "every attempt was wrong at 100% of the problems" in said and "Nothing was written" in said
+    assert said.endswith('rewards.allow = ["no_signal"]')
+    assert "75% of the completions were cut off" in no_signal_at_the_start([group(*[WRONG] * 4, truncated={0, 1, 2})])
+
+
 def test_diagnostics_import_without_torch():
     script = (
-        "import sys, earned.diagnostics.groups, earned.diagnostics.step_metrics\n"
+        "import sys, earned.diagnostics.estimate, earned.diagnostics.groups, earned.diagnostics.step_metrics\n"
         "print(sorted({'torch', 'transformers', 'earned.records'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)

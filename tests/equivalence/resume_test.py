@@ -56,7 +56,7 @@ TABLES = {
     "tokens": "SELECT * FROM tokens ORDER BY completion_id",
     "evaluations": "SELECT * FROM evaluations ORDER BY step, split",
     "problems": "SELECT * FROM problems ORDER BY rowid",
-    "events": "SELECT * FROM events ORDER BY rowid",
+    "events": "SELECT * FROM events WHERE kind != 'estimate' ORDER BY rowid",
     "steps": "SELECT step, policy_version FROM steps ORDER BY step",
     "metrics": "SELECT key, step, value FROM metrics ORDER BY key, step",
 }

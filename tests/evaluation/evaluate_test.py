@@ -8,7 +8,7 @@ from statistics import fmean
 import pytest
 
 from earned.errors import VerifierError
-from earned.evaluation.evaluate import evaluate
+from earned.evaluation.evaluate import attempts_at, evaluate
 from earned.policy.prompts import render_all
 from earned.policy.tiny import EOS_ID, untrained_policy
 from earned.problems.sources import load_problems
@@ -214,12 +214,11 @@ def test_nothing_scored_is_an_error(engine, prompts):
 
 def completions(engine, prompts, step, fixed):
     stamp = Draw(seed=0, step=step, purpose="watched")
-    found = evaluate(engine, prompts, scorer(has_a_digit), SETTINGS, stamp, fixed=fixed)
-    assert found.result.step == step
-    assert all(f"/{step}/" in rollout.id for group in found.groups for rollout in group.rollouts)
+    groups = attempts_at(engine, prompts, scorer(has_a_digit), SETTINGS, stamp, fixed=fixed)
+    assert all(f"/{step}/" in rollout.id for group in groups for rollout in group.rollouts)
     return [
         [rollout.completion.token_ids for group in half for rollout in group.rollouts]
-        for half in (found.groups[:8], found.groups[8:])
+        for half in (groups[:8], groups[8:])
     ]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from earned.errors import RecordError
-from earned.records.run_folder import create_run_folder, run_database, run_of_checkpoint
+from earned.records.run_folder import create_run_folder, require_free, run_database, run_of_checkpoint
 from earned.records.writer import RecordWriter
 
 
@@ -61,6 +61,17 @@ def test_a_file_with_the_name_of_the_run_is_not_deleted(tmp_path):
     with pytest.raises(RecordError, match="File exists"):
         create_run_folder(tmp_path, "mine", "tiny", overwrite=True)
     assert (tmp_path / "mine").read_text() == "a file"
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_would_be_refused_is_refused_before_anything_is_made(tmp_path, overwrite):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("three years of work")
+    for root, name in ((tmp_path, "thesis"), (tmp_path, "../a"), (tmp_path / "thesis" / "chapter.tex" / "runs", None)):
+        with pytest.raises(RecordError):
+            require_free(root, name, overwrite=overwrite)
+    require_free(tmp_path / "runs", "mine", overwrite=overwrite)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis"]
 
 
 def test_the_run_of_a_checkpoint_is_found_from_its_folder(tmp_path, monkeypatch):

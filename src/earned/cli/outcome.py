@@ -13,7 +13,7 @@ from earned.evaluation.statistics import power_sentence
 from earned.records.reader import RunReader
 from earned.records.rows import CompletionRow
 from earned.records.run_folder import run_database
-from earned.vocabulary import GREEDY_ATTEMPT, EvaluationResult
+from earned.vocabulary import GREEDY_ATTEMPT, EvaluationResult, Split
 
 if TYPE_CHECKING:
     from earned.api import TrainResult
@@ -22,7 +22,7 @@ EXAMPLES = 3
 
 
 def json_line(result: "TrainResult") -> str:
-    """Return the result as one line; accuracies are null where there are no held-out problems."""
+    """Return the result as one line; accuracies are null where there are no held-out problems, or none with a gold."""
     return json.dumps(row(result))
 
 
@@ -42,16 +42,18 @@ def row(result: "TrainResult") -> dict[str, object]:
 
 
 def show(result: "TrainResult", console: Console) -> None:
-    """Print the table, three problems before and after, and a sentence with its evidence."""
-    before, after = result.before, result.after
+    """Print three problems before and after, the table of accuracies, and a sentence with its evidence.
+
+    Without accuracies the reward of the training attempts is shown, which says less: those problems were trained on.
+    """
+    before, after, reader = result.before, result.after, RunReader(run_database(result.run))
+    _show_completions(reader, console)
     if before is None or after is None:
-        console.print(f"no held-out problems, so nothing to compare. Run: {result.run}", soft_wrap=True)
-        return
-    console.print("the most likely completion of the same problems")
-    console.print(_completions(result))
-    console.print(f"{after.problems} held-out problems, {after.samples} samples each", highlight=False)
-    console.print(_table(before, after))
-    console.print(_verdict(before, after), soft_wrap=True)
+        console.print(_without_accuracy(reader), soft_wrap=True, highlight=False)
+    else:
+        console.print(f"{after.problems} held-out problems, {after.samples} samples each", highlight=False)
+        console.print(_table(before, after))
+        console.print(_verdict(before, after), soft_wrap=True)
     console.print(f"run    {result.run}\nmodel  {result.model}", soft_wrap=True, highlight=False)
 
 
@@ -76,23 +78,37 @@ def _table(before: EvaluationResult, after: EvaluationResult) -> Table:
     return table
 
 
-def _completions(result: "TrainResult") -> Table:
-    assert result.before and result.after
-    reader = RunReader(run_database(result.run))
+def _show_completions(reader: RunReader, console: Console) -> None:
+    watched = [row for row in reader.completions(phase="watched") if row.attempt == GREEDY_ATTEMPT]
+    if not watched:
+        return
+    first, last = ({row.problem_id: row for row in watched if row.step == watched[end].step} for end in (0, -1))
     prompts = {problem.id: problem.prompt for problem in reader.problems()}
     table = Table()
     for column in ("problem", "before", "after"):
         table.add_column(column, overflow="fold")
-    first, last = (
-        {row.problem_id: row for row in reader.completions(step=step, phase="watched") if row.attempt == GREEDY_ATTEMPT}
-        for step in (result.before.step, result.after.step)
-    )
     for problem_id in list(first)[:EXAMPLES]:
         table.add_row(Text(visible(prompts[problem_id])), _marked(first[problem_id]), _marked(last[problem_id]))
-    return table
+    console.print("the most likely completion of the same problems")
+    console.print(table)
+
+
+def _without_accuracy(reader: RunReader) -> str:
+    """Return why there is no accuracy, and what training earned at its first and its last step."""
+    if reader.problems(Split.HELD_OUT):
+        why = "the held-out problems have no answer that the evaluation's check can read, so there is no accuracy"
+    else:
+        why = "no held-out problems, so nothing to compare"
+    rewards = reader.metric("reward/mean")
+    if not rewards:
+        return why
+    (first, before), (last, after) = rewards[0], rewards[-1]
+    return f"{why}\ntraining reward {before:.3f} at step {first}, {after:.3f} at step {last}"
 
 
 def _marked(row: CompletionRow) -> Text:
+    if row.reward is None:
+        return Text(visible(row.text))
     right = row.reward == 1
     return Text(f"{visible(row.text)} {'right' if right else 'wrong'}", style="green" if right else "red")
 

@@ -65,6 +65,19 @@ def no_signal_advice(groups: Sequence[RolloutGroup], truncated_share: float, emp
     return f"{empty_steps} steps in a row taught nothing: {_cause(groups, truncated_share)}"
 
 
+def no_signal_at_the_start(groups: Sequence[RolloutGroup]) -> str:
+    """Return why the attempts of a pre-flight taught nothing, what to change, and how to train all the same."""
+    completions = [rollout.completion for group in groups for rollout in group.rollouts]
+    problems = len({group.prompt.problem.id for group in groups})
+    truncated_share = sum(completion.truncated for completion in completions) / max(len(completions), 1)
+    at = f"{problems} training problem{'' if problems == 1 else 's'}"
+    return (
+        f"there is nothing to learn from at the start: {len(completions)} attempts (preflight_tries) at {at} taught "
+        f"nothing: {_cause(groups, truncated_share)} Nothing was written. To train all the same: "
+        'rewards.allow = ["no_signal"]'
+    )
+
+
 def _cause(groups: Sequence[RolloutGroup], truncated_share: float) -> str:
     attempts = [len(group.rollouts) for group in groups]
     unscored_share = 1 - sum(len(scored(group)) for group in groups) / max(sum(attempts), 1)

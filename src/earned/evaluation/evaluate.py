@@ -31,12 +31,10 @@ def evaluate(
     stamp: Draw,
     *,
     read_answer: ReadAnswer | None = None,
-    fixed: bool = False,
 ) -> Evaluated:
-    """Return the accuracy on `prompts`, all of one split; `stamp` names the rollouts and addresses the random numbers.
+    """Return the accuracy on `prompts`, all of one split, of the attempts that `attempts_at` returns.
 
-    `read_answer` says which answers are the same vote. With `fixed` the random numbers are those of step 0 at every
-    step, so only the weights make a difference.
+    `read_answer` says which answers are the same vote.
 
     A completion that could not be scored leaves its problem's mean; a problem without a scored completion leaves the
     result, whose `problems` says how many are in it.
@@ -44,10 +42,8 @@ def evaluate(
     Raises:
         VerifierError: when nothing could be scored.
     """
-    draw = replace(stamp, step=0) if fixed else stamp
-    groups = scored_groups(prompts, engine.generate(prompts, settings, draw), score, stamp)
-    most_likely = engine.generate(prompts, replace(settings, group_size=1, temperature=0.0), draw)
-    greedy = scored_groups(prompts, most_likely, score, stamp, first_attempt=GREEDY_ATTEMPT)
+    every = attempts_at(engine, prompts, score, settings, stamp)
+    groups, greedy = every[: len(prompts)], every[len(prompts) :]
     problems = tuple(problem_result(group, likely, read_answer) for group, likely in zip(groups, greedy, strict=True))
     judged = [problem for problem in problems if problem.scored]
     if not judged:
@@ -71,7 +67,27 @@ def evaluate(
         length_mean=fmean(completion.length for completion in completions),
         truncated_share=fmean(completion.truncated for completion in completions),
     )
-    return Evaluated(result=result, problems=problems, groups=groups + greedy)
+    return Evaluated(result=result, problems=problems, groups=every)
+
+
+def attempts_at(
+    engine: Engine,
+    prompts: Sequence[Prompt],
+    score: ScoreAttempts,
+    settings: SamplingSettings,
+    stamp: Draw,
+    *,
+    fixed: bool = False,
+) -> tuple[RolloutGroup, ...]:
+    """Return a group of sampled attempts for every prompt, then for every prompt one of the greedy completion.
+
+    `stamp` names the rollouts and addresses the random numbers. With `fixed` these are those of step 0 at every step,
+    so only the weights make a difference.
+    """
+    draw = replace(stamp, step=0) if fixed else stamp
+    groups = scored_groups(prompts, engine.generate(prompts, settings, draw), score, stamp)
+    most_likely = engine.generate(prompts, replace(settings, group_size=1, temperature=0.0), draw)
+    return groups + scored_groups(prompts, most_likely, score, stamp, first_attempt=GREEDY_ATTEMPT)
 
 
 def _majority_mean(problems: Sequence[ProblemResult]) -> float:

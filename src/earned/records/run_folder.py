@@ -1,5 +1,7 @@
 """Where a run keeps its record, recipe, environment and checkpoints."""
 
+import errno
+import os
 import shutil
 from collections.abc import Iterator
 from datetime import datetime
@@ -23,7 +25,10 @@ def run_of_checkpoint(folder: Path) -> Path | None:
 
 
 def require_free(root: Path, name: str | None, *, overwrite: bool) -> None:
-    """Raise RecordError for a name that `create_run_folder` would refuse; nothing is made or deleted."""
+    """Raise RecordError for what `create_run_folder` would refuse, before compute is spent; nothing is touched."""
+    nearest = next(path for path in (root, *root.parents) if path.exists())
+    if not nearest.is_dir():
+        raise RecordError(f"{root}: a run folder cannot be made here: {os.strerror(errno.ENOTDIR)}")
     if name is None:
         return
     if name in ("", "..") or Path(name).name != name:
