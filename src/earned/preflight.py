@@ -119,6 +119,7 @@ def work_of(parts: Assembled) -> Work:
     return Work(
         steps=recipe.steps,
         attempts=attempts,
+        group=sampling.group_size,
         max_new_tokens=sampling.max_new_tokens,
         evaluations=1 + estimate.evaluations_after(0, recipe.evaluation.every, recipe.steps),
         evaluated=(sum(measured) + watched) * (samples + 1),

@@ -12,6 +12,7 @@ def work(**changes):
     asked = {
         "steps": 40,
         "attempts": 20,
+        "group": 4,
         "max_new_tokens": 48,
         "evaluations": 3,
         "evaluated": 10,
@@ -36,7 +37,8 @@ def test_memory_by_hand():
     found = memory(work(), SIZE)
     assert found.weights == 16 * 1000
     assert found.sampling == 20 * (50 * 2 * 2 * 4 * 4 + 24 * 100)
-    assert found.update == 4 * (500 * 2 * (18 * 8 + 5 * 16) + 4 * 10_000)
+    tokens = 10 * 48 + 3 * 2
+    assert found.update == 4 * (tokens * 2 * (18 * 8 + 5 * 16) + 4 * 10_000)
     assert found.peak == PROGRAM + found.weights + found.update
     assert memory(work(reference=True), SIZE).weights == 20 * 1000
     assert memory(work(micro_batch=10**9), SIZE).update == memory(work(micro_batch=20 * 50), SIZE).update, (

@@ -6,6 +6,7 @@ grew threefold), memory -16 % to +25 % of the peak of the process. The clock on 
 does. Not counted: saving, records, the optimiser's own arithmetic.
 """
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -44,6 +45,8 @@ class Work:
     steps: int
     attempts: int
     """Completions of a step."""
+    group: int
+    """Completions of a prompt, which read it once."""
     max_new_tokens: int
     evaluations: int
     """How often the frozen problems are sampled."""
@@ -106,7 +109,9 @@ def memory(work: Work, size: ModelSize) -> Memory:
     """
     copies = 5 if work.reference else 4
     cached = work.longest * size.layers * 2 * size.key_value * NUMBER
-    tokens = min(work.micro_batch, work.attempts * work.longest)
+    rows = min(work.attempts, max(1, work.micro_batch // work.longest))
+    prompts = math.ceil(rows / work.group)
+    tokens = rows * work.max_new_tokens + prompts * (work.longest - work.max_new_tokens)
     activations = size.layers * (HIDDEN_COPIES * size.hidden + INTERMEDIATE_COPIES * size.intermediate)
     logits = min(tokens * size.vocabulary, work.chunk)
     return Memory(
