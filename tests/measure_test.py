@@ -24,6 +24,8 @@ steps = 1
 model = "untrained"
 [problems]
 source = "my.jsonl"
+[rewards]
+allow = ["no_signal"]
 [rewards.answer]
 check = "number"
 [sampling]
@@ -55,7 +57,8 @@ def workplace(tmp_path_factory):
     write(folder / "my.jsonl", sums(range(10, 80)))
     write(folder / "more.jsonl", sums(range(80, 150)))
     write(folder / "all.jsonl", sums(range(10, 160)))
-    write(folder / "worked.jsonl", [{"question": "10+10=", "answer": "#### 20"}, {"question": "1+2=", "answer": "3"}])
+    worked = [("10+10=", "#### 20"), ("1+2=", "1 and 2 are \\boxed{3}")]
+    write(folder / "worked.jsonl", [{"question": question, "answer": answer} for question, answer in worked])
     (folder / "my.toml").write_text(RECIPE)
     save_policy(untrained_policy(SMALL, seed=0), folder / "untrained")
     with pytest.MonkeyPatch.context() as patch:
