@@ -10,6 +10,7 @@ from rich.text import Text
 
 from earned.cli.attempts import visible
 from earned.evaluation.statistics import power_sentence
+from earned.problems.shapes import counted
 from earned.records.reader import RunReader
 from earned.records.rows import CompletionRow
 from earned.records.run_folder import run_database
@@ -51,7 +52,7 @@ def show(result: "TrainResult", console: Console) -> None:
     if before is None or after is None:
         console.print(_without_accuracy(reader), soft_wrap=True, highlight=False)
     else:
-        console.print(f"{after.problems} held-out problems, {after.samples} samples each", highlight=False)
+        console.print(f"{after.problems} held-out problems, {counted(after.samples, 'sample')} each", highlight=False)
         console.print(_table(before, after))
         console.print(_verdict(before, after), soft_wrap=True)
     console.print(f"run    {result.run}\nmodel  {result.model}", soft_wrap=True, highlight=False)
