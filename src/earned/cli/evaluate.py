@@ -111,8 +111,8 @@ def _lines(asked: Mapping[str, object], measured: "Measured") -> list[str]:
     found = measured.result
     shots = f" after {counted(measured.shots, 'worked example')}" if measured.shots else ""
     return [
-        f"{asked['model']} on {found.problems:,} problems of {asked['source']}{shots}, {counted(found.samples, 'sample')} each at "
-        f"temperature {asked['temperature']:g}",
+        f"{asked['model']} on {found.problems:,} problems of {asked['source']}{shots}, "
+        f"{counted(found.samples, 'sample')} each at temperature {asked['temperature']:g}",
         f"accuracy  {found.mean:.3f} [{found.low:.3f}, {found.high:.3f}] (95 %), mean@{found.samples}",
         f"greedy    {_number(found.greedy)}",
         *(f"pass@{k:<4} {value:.3f}" for k, value in measured.pass_at.items()),
