@@ -76,7 +76,7 @@ def test_text_shows_the_prompt_once_for_its_attempts(completions):
     for head, row in zip(heads, found, strict=True):
         mark = "right" if row["reward"] == 1 else "wrong"
         assert head.split() == [str(row["attempt"]), mark, "reward", f"{row['reward']:g}", *rest(row)]
-    assert lines[4] == "     read no answer; luck: random, 1 with probability 0.5"
+    assert lines[4] == "     luck: random, 1 with probability 0.5"
     assert lines[-1] == "step 2, train: 16 completions"
 
 

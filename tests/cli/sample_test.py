@@ -120,7 +120,7 @@ def test_one_attempt_has_nothing_to_be_compared_with(earned):
 
 def test_what_was_cut_off_says_so(earned):
     ended = earned("sample", "tiny", "2+3=", "--answer", "5", "-n", "2", "--max-new-tokens", "1")
-    assert ended.out.count("1 tokens, cut off") == 2 and ended.out.count("read no answer; ") == 2
+    assert ended.out.count("1 tokens, cut off") == 2 and "read" not in ended.out
 
 
 def test_a_check_of_the_users_own_judges_without_an_answer(earned, workplace):

@@ -48,8 +48,8 @@ def print_attempt(
     console.print(head, soft_wrap=True)
     _print_indented(console, attempt.text)
     if attempt.explanation:
-        answer = "no answer" if attempt.extracted is None else attempt.extracted
-        _print_indented(console, f"read {answer}; {attempt.explanation}", "dim")
+        read = "" if attempt.extracted is None else f"read {attempt.extracted}; "
+        _print_indented(console, read + attempt.explanation, "dim")
 
 
 def _print_indented(console: Console, text: str, style: str = "") -> None:

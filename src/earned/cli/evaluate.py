@@ -97,10 +97,12 @@ def _examples(options: Mapping[str, object], source: str | None, shots: int) -> 
 
 
 def _row(asked: Mapping[str, object], measured: "Measured") -> dict[str, object]:
+    found = asdict(measured.result)
+    del found["step"]  # of a run; an evaluation by itself has none
     return {
         **asked,
         "shots": measured.shots,
-        **asdict(measured.result),
+        **found,
         "pass_at": measured.pass_at,
         "detectable_difference": detectable_difference(measured.result.units),
         "notes": measured.notes,
