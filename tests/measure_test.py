@@ -9,15 +9,18 @@ import torch
 from earned import api
 from earned.cli.main import main
 from earned.errors import RecipeError
-from earned.measure import evaluate_model
+from earned.measure import _first_answers, evaluate_model
 from earned.policy.load import save_policy
 from earned.policy.tiny import EOS_ID, untrained_policy
 from earned.problems.few_shot import FewShot
-from earned.problems.splits import id_hash
+from earned.problems.splits import id_hash, make_problem
 from earned.recipe import PretrainModel, Problems, Recipe, load
 from earned.records.reader import RunReader
+from earned.rewards.compose import Part, Rewarder
+from earned.rewards.number import NumberCheck
+from earned.rewards.verdict import PerAttempt
 from earned.rollouts.engine import SamplingSettings
-from earned.vocabulary import Split
+from earned.vocabulary import Attempt, Split
 
 RECIPE = """
 steps = 1
@@ -130,6 +133,24 @@ def test_what_could_not_be_scored_is_said(workplace):
     found = measured("untrained", "odd.jsonl")
     assert (found.result.problems, len(found.problems)) == (3, 4)
     assert found.notes[-1] == "1 attempt at 1 problem could not be scored and count in no accuracy; 1 problem left out"
+
+
+def test_answers_that_nobody_can_read_are_refused_before_anything_is_sampled(workplace):
+    write(workplace / "words.jsonl", [{"question": "which fruit?", "answer": "pear"}])
+    with pytest.raises(RecipeError, match="not one of its problems has an answer that the check 'number' can read"):
+        measured("no such model", "words.jsonl")
+
+
+def test_an_answer_before_a_new_question_was_not_cut_off():
+    problem = make_problem("2+2=", "4", "x")
+    texts = {"goes on": " #### 4\n\nQuestion: 3+3=\nAnswer: 3+", "ends": " #### 4"}
+    attempts = {
+        name: Attempt(problem=problem, text=text, truncated=True, seed=0, step=0, rollout_id=name)
+        for name, text in texts.items()
+    }
+    rewarder = Rewarder((Part(name="accuracy", weight=1.0, check=PerAttempt(NumberCheck())),))
+    judged = _first_answers(rewarder.score_all)(attempts)
+    assert (judged["goes on"].value, judged["ends"].value) == (1.0, 0.0)
 
 
 @pytest.fixture(scope="module")

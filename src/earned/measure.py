@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from earned.assembly import WORKERS, answer_check, columns_of
+from earned.errors import RecipeError
 from earned.evaluation.evaluate import evaluate
 from earned.evaluation.per_problem import RIGHT, ProblemResult, pass_at_each_k
 from earned.optimization.allocator import keep_freed_memory
@@ -19,6 +20,7 @@ from earned.recipe import Problems, Recipe, load
 from earned.records.reader import RunReader
 from earned.records.run_folder import run_of_checkpoint
 from earned.rewards.checks import GOLD_PARSERS
+from earned.rewards.gold import can_judge
 from earned.rewards.user_reward import Resources
 from earned.rollouts.collect import ScoreAttempts
 from earned.rollouts.engine import Draw, SamplingSettings
@@ -85,6 +87,8 @@ def evaluate_model(
     exclusions = (*_trained_on(model, problems.source), shown(examples))
     read_answer = GOLD_PARSERS.get(check)
     chosen = evaluation_set(problems, seed, limit, read_answer, exclusions)
+    if not can_judge(check, chosen.held_out):
+        raise RecipeError(f"{problems.source}: not one of its problems has an answer that the check {check!r} can read")
     examples = in_template(examples, problems.template)
     policy = load_policy(model)
     require_plain_head(policy.model)
@@ -142,7 +146,12 @@ def _unscored(problems: Sequence[ProblemResult]) -> list[str]:
 
 
 def _first_answers(score: ScoreAttempts) -> ScoreAttempts:
+    def first_answer(attempt: Attempt) -> Attempt:
+        # An answer before a new question was over, wherever the limit then fell.
+        text = before_next_question(attempt.text)
+        return replace(attempt, text=text, truncated=attempt.truncated and text == attempt.text)
+
     def judge(attempts: Mapping[str, Attempt]) -> Mapping[str, Score]:
-        return score({name: replace(a, text=before_next_question(a.text)) for name, a in attempts.items()})
+        return score({name: first_answer(attempt) for name, attempt in attempts.items()})
 
     return judge

@@ -28,12 +28,17 @@ from dataclasses import dataclass
 MAX_ANSWER_CHARACTERS = 200
 MAX_SENTENCE_CHARACTERS = 400
 DOUBT = frozenset(["or", "either", "maybe", "perhaps", "probably", "possibly", "approximately", "not", "cannot"])
+NOT_PLAIN = frozenset(["minus", "negative", "hundred", "thousand", "million", "billion", "percent"])
+"""Words that make another number of the digits beside them."""
 
 # The one unbounded quantifier is possessive and starts at a letter A, so the search is linear in the text.
 _MARK = re.compile(r"(?<!#)####(?!#)|(?<!\w)(?:(?ai:answer:)|A(?=[+-]?[0-9][0-9.,]*+(?!\w)))")
 _OVER = (*" \n\r\t", ".", "!")
 _SENTENCE_END = re.compile(r"[.!?]\s")
-_NUMBER = re.compile(r"(?<![\w.,/^%])[+-]?[0-9][0-9,]*+(?:\.[0-9]++)?+(?![\w/^%]|[.,][0-9])")
+_DIGITS = re.compile(r"[0-9]++(?:[.,][0-9]++)*+")
+_NUMBER = re.compile(
+    r"(?<![\w.,/^\u2212+-])(?<![\u2212+-] )[+-]?[0-9]++(?:,[0-9]++)*+(?:\.[0-9]++)?+(?!\w|\s?[/^%]|[.,][0-9])"
+)
 _WORD = re.compile(r"[a-z]+")
 
 
@@ -103,7 +108,10 @@ def _stated(sentence: str) -> Extraction:
     doubts = [word for word in words if word in DOUBT]
     if doubts or sentence.endswith("?"):
         return Extraction(None, f"{none} doubts: {doubts[0] if doubts else '?'!r}")
-    numbers = _NUMBER.findall(sentence.rpartition("=")[2])
-    if len(numbers) != 1:
-        return Extraction(None, f"{none} states {len(numbers) or 'no'} number{'s' * (len(numbers) != 1)}")
+    claim = sentence.rpartition("=")[2]
+    digits, numbers = _DIGITS.findall(claim), _NUMBER.findall(claim)
+    if len(digits) != 1:
+        return Extraction(None, f"{none} states {len(digits) or 'no'} number{'s' * (len(digits) != 1)}")
+    if not numbers or not NOT_PLAIN.isdisjoint(words):
+        return Extraction(None, f"{none} states no plain number")
     return Extraction(numbers[0], "the one number that the last sentence states")
