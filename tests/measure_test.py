@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.own_file import lay_out
 
 from earned import api
 from earned.cli.main import main
@@ -22,26 +23,6 @@ from earned.rewards.verdict import PerAttempt
 from earned.rollouts.engine import SamplingSettings
 from earned.vocabulary import Attempt, Split
 
-RECIPE = """
-steps = 1
-model = "untrained"
-[problems]
-source = "my.jsonl"
-[rewards]
-allow = ["no_signal"]
-[rewards.answer]
-check = "number"
-[sampling]
-prompts_per_step = 4
-group_size = 2
-max_new_tokens = 8
-[optim]
-precision = "float32"
-[evaluation]
-samples = 1
-watched = 2
-"""
-SMALL = PretrainModel(hidden_size=16, layers=1, heads=2, intermediate_size=16)
 BRIEF = SamplingSettings(group_size=1, temperature=1.0, max_new_tokens=4)
 
 
@@ -62,8 +43,7 @@ def workplace(tmp_path_factory):
     write(folder / "all.jsonl", sums(range(10, 160)))
     worked = [("10+10=", "#### 20"), ("1+2=", "1 and 2 are \\boxed{3}")]
     write(folder / "worked.jsonl", [{"question": question, "answer": answer} for question, answer in worked])
-    (folder / "my.toml").write_text(RECIPE)
-    save_policy(untrained_policy(SMALL, seed=0), folder / "untrained")
+    lay_out(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for name in ("EARNED_HOME", "EARNED_SHARED"):

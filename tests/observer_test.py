@@ -4,9 +4,7 @@ import pytest
 
 from earned import api
 from earned.observer import Silence
-from earned.policy.load import save_policy
-from earned.policy.tiny import untrained_policy
-from earned.recipe import PretrainModel, Recipe, validate
+from earned.recipe import Recipe, validate
 from earned.records.reader import RunReader
 
 LUCK = {"allow": ["random_reward", "zero_learning_rate"], "luck": {"check": "random"}}
@@ -28,20 +26,12 @@ class Witness(Silence):
             self.sentences.append(text)
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model")
-    shape = PretrainModel(hidden_size=32, layers=2, heads=2, intermediate_size=64)
-    save_policy(untrained_policy(shape, seed=0), folder)
-    return str(folder)
-
-
 @pytest.fixture
-def run_of(model, tmp_path):
+def run_of(small_model, tmp_path):
     def run(listener=None, rewards=LUCK, **sections):
         table = {
             "steps": 4,
-            "model": model,
+            "model": small_model,
             "problems": {"options": {"terms": [2, 2], "digits": 1}, "train": 16, "validation": 2, "held_out": 4},
             "rewards": rewards,
             "sampling": {"prompts_per_step": 2, "group_size": 4, "max_new_tokens": 6},

@@ -9,10 +9,8 @@ from earned.algorithms.named import resolve
 from earned.assembly import assemble
 from earned.errors import PreflightError, RecipeError
 from earned.observer import Silence
-from earned.policy.load import save_policy
-from earned.policy.tiny import untrained_policy
 from earned.preflight import must_teach, outlook, preflight, teaches
-from earned.recipe import PretrainModel, Recipe, validate
+from earned.recipe import Recipe, validate
 from earned.records.reader import RunReader
 from earned.sandbox.workers import WorkerPool
 from earned.vocabulary import (
@@ -34,20 +32,12 @@ SAME = {"allow": ["constant_reward"], "same": {"check": "constant"}}
 LEARNING, FROZEN = {"learning_rate": 1e-3, "precision": "float32"}, {"learning_rate": 0.0, "precision": "float32"}
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model")
-    shape = PretrainModel(hidden_size=32, layers=2, heads=2, intermediate_size=64)
-    save_policy(untrained_policy(shape, seed=0), folder)
-    return str(folder)
-
-
 @pytest.fixture
-def recipe_of(model):
+def recipe_of(small_model):
     def build(rewards=ANSWER, **sections):
         table = {
             "steps": 2,
-            "model": model,
+            "model": small_model,
             "preflight_tries": 40,
             "problems": {"options": {"terms": [2, 2], "digits": 1}, "train": 16, "validation": 0, "held_out": 4},
             "rewards": rewards,

@@ -10,7 +10,6 @@ from earned.optimization.allocator import keep_freed_memory
 from earned.optimization.optimizer import Optimizer
 from earned.optimization.precision import dtype_of, resolve_precision
 from earned.policy.load import Policy, load_policy
-from earned.policy.logprobs import require_plain_head
 from earned.policy.prompts import render_all
 from earned.problems.problem_set import ProblemSet, step_problems
 from earned.problems.sources import load_problems
@@ -64,7 +63,6 @@ def assemble(recipe: Recipe, model: str, pool: WorkerPool, reward: RewardFunctio
     rewarder = Rewarder.from_recipe(recipe.rewards, resources)
     answers = answer_check(recipe.evaluation.check, resources)
     policy = load_policy(model)
-    require_plain_head(policy.model)
     prompts = {split: render_all(policy, problems.split(split), recipe.sampling.max_new_tokens) for split in Split}
     parameters = policy.parameters()
     precision = resolve_precision(
@@ -148,7 +146,7 @@ def _with_note(recipe: Recipe, problems: ProblemSet, measured: tuple[Split, ...]
     silent = [s for s in (Split.VALIDATION, Split.HELD_OUT) if problems.split(s) and s not in measured]
     if not silent:
         return problems
-    names = " and ".join(split.value.replace("_", "-") for split in silent)
+    names = " and ".join(split.in_words for split in silent)
     note = (
         f"no accuracy for the {names} problems: not one of them has an answer that the check "
         f"{recipe.evaluation.check!r} (evaluation.check) can read"

@@ -10,7 +10,6 @@ from earned.evaluation.evaluate import evaluate
 from earned.evaluation.per_problem import RIGHT, ProblemResult, pass_at_each_k
 from earned.optimization.allocator import keep_freed_memory
 from earned.policy.load import load_policy
-from earned.policy.logprobs import require_plain_head
 from earned.policy.prompts import before_next_question, render_all
 from earned.problems.evaluation_set import Exclusion, evaluation_set, shown, trained_on
 from earned.problems.few_shot import FewShot, in_template, read_examples
@@ -91,7 +90,6 @@ def evaluate_model(
         raise RecipeError(f"{problems.source}: not one of its problems has an answer that the check {check!r} can read")
     examples = in_template(examples, problems.template)
     policy = load_policy(model)
-    require_plain_head(policy.model)
     prompts = render_all(policy, chosen.held_out, settings.max_new_tokens, examples)
     engine = TorchEngine(policy, batch_size=1024)
     stamp = Draw(seed=seed, step=0, purpose=Split.HELD_OUT.value)

@@ -10,9 +10,10 @@ import torch
 from earned.algorithms.named import Algorithm
 from earned.assembly import Assembled, prompts_by_step
 from earned.diagnostics import estimate
-from earned.diagnostics.estimate import Measured, ModelSize, Work
+from earned.diagnostics.estimate import ModelSize, Trial, Work
 from earned.diagnostics.groups import no_signal_at_the_start
 from earned.errors import PreflightError
+from earned.optimization.precision import dtype_of
 from earned.policy.load import Policy
 from earned.policy.logprobs import CHUNK_LOGITS, shared_prompt_scores
 from earned.recipe import Recipe
@@ -54,7 +55,7 @@ def teaches(groups: Sequence[RolloutGroup], algorithm: Algorithm) -> bool:
     return any(advantage != 0 for advantage in group_advantages(groups, algorithm).values())
 
 
-def preflight(parts: Assembled) -> Measured | None:
+def preflight(parts: Assembled) -> Trial | None:
     """Sample attempts as training will until they teach something, and return what that cost.
 
     The prompts are those of step 1, 2, ..., the random numbers are others than training's. With `no_signal` allowed
@@ -85,7 +86,7 @@ def preflight(parts: Assembled) -> Measured | None:
     with clock.part("read"):
         _read(parts, seen)
     rollouts = [rollout for group in seen for rollout in group.rollouts]
-    return Measured(
+    return Trial(
         attempts=len(rollouts),
         tokens=sum(rollout.completion.length for rollout in rollouts),
         sample_seconds=clock.seconds["sample"],
@@ -94,7 +95,7 @@ def preflight(parts: Assembled) -> Measured | None:
     )
 
 
-def outlook(parts: Assembled, measured: Measured | None) -> Outlook:
+def outlook(parts: Assembled, measured: Trial | None) -> Outlook:
     """Return what the run will cost, with a warning where the memory is more than there is."""
     work, device = work_of(parts), parts.policy.device
     memory, there = estimate.memory(work, model_size(parts.policy)), _available_bytes(device)
@@ -157,7 +158,7 @@ def _read(parts: Assembled, groups: Sequence[RolloutGroup]) -> None:
         for rollout in group.rollouts
     ]
     for batch in micro_batches(rows, recipe.optim.tokens_per_micro_batch, policy.device):
-        with torch.autocast(policy.device.type, torch.bfloat16, enabled=recipe.optim.precision == "bfloat16"):
+        with policy.computing_in(dtype_of(recipe.optim.precision)):
             scores = shared_prompt_scores(
                 policy.model, batch.token_ids_BT, batch.trained_BT, batch.prompts, recipe.sampling.temperature
             )

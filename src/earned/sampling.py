@@ -10,10 +10,9 @@ from earned.diagnostics.groups import is_right, scored
 from earned.errors import RecipeError
 from earned.optimization.allocator import keep_freed_memory
 from earned.policy.load import load_policy
-from earned.policy.logprobs import require_plain_head
 from earned.policy.prompts import render_all
 from earned.problems.splits import make_problem
-from earned.rewards.checks import GOLD_PARSERS
+from earned.rewards.gold import can_judge
 from earned.rewards.user_reward import Resources
 from earned.rollouts.collect import scored_groups
 from earned.rollouts.engine import Draw, SamplingSettings
@@ -80,15 +79,16 @@ def sample(
         RecipeError: no such check or algorithm, an answer that the check cannot read, or a prompt that does not fit.
         PolicyError: the model cannot be used.
     """
-    require_readable(answer, check)
+    problem = make_problem(prompt, answer, PURPOSE)
+    judged = can_judge(check, [problem])
+    if answer is not None and not judged:
+        raise RecipeError(f"answer: the check {check!r} cannot read {answer!r}, so it could judge no attempt")
     chosen = resolve(algorithm)
-    judged = answer is not None or check not in GOLD_PARSERS
     with WorkerPool(WORKERS) as pool:
         judge = answer_check(check, Resources(pool=pool))
         keep_freed_memory()
         policy = load_policy(model)
-        require_plain_head(policy.model)
-        prompts = render_all(policy, [make_problem(prompt, answer, PURPOSE)], settings.max_new_tokens)
+        prompts = render_all(policy, [problem], settings.max_new_tokens)
         draw = Draw(seed=seed, step=0, purpose=PURPOSE)
         completions = TorchEngine(policy, batch_size=settings.group_size).generate(prompts, settings, draw)
         groups = scored_groups(prompts, completions, judge.score_all if judged else _unjudged, draw)
@@ -99,16 +99,6 @@ def sample(
         attempts=tuple(_attempt(rollout, advantages.get(rollout.id)) for rollout in group.rollouts),
         lesson=_lesson(group, algorithm),
     )
-
-
-def require_readable(answer: str | None, check: str) -> None:
-    """Return if the check could compare with the answer.
-
-    Raises:
-        RecipeError: otherwise, since every attempt would be unscored.
-    """
-    if answer is not None and check in GOLD_PARSERS and GOLD_PARSERS[check](answer) is None:
-        raise RecipeError(f"answer: the check {check!r} cannot read {answer!r}, so it could judge no attempt")
 
 
 def _unjudged(attempts: Mapping[str, Attempt]) -> dict[str, Score]:

@@ -23,6 +23,11 @@ class Split(StrEnum):
     HELD_OUT = "held_out"
     """Only reports; never trained on and never chooses."""
 
+    @property
+    def in_words(self) -> str:
+        """The split as people read it, `held-out`."""
+        return self.value.replace("_", "-")
+
 
 class StopReason(StrEnum):
     """Why sampling of a completion ended."""

@@ -2,9 +2,9 @@
 
 import pytest
 
-from earned.diagnostics.estimate import PROGRAM, Measured, Memory, ModelSize, Work, memory, seconds, sentence
+from earned.diagnostics.estimate import PROGRAM, Memory, ModelSize, Trial, Work, memory, seconds, sentence
 
-MEASURED = Measured(attempts=10, tokens=120, sample_seconds=2.0, score_seconds=1.0, read_seconds=0.5)
+MEASURED = Trial(attempts=10, tokens=120, sample_seconds=2.0, score_seconds=1.0, read_seconds=0.5)
 SIZE = ModelSize(parameters=1000, layers=2, hidden=8, intermediate=16, key_value=4, vocabulary=100)
 
 

@@ -3,37 +3,15 @@
 import json
 
 import pytest
+from tests.own_file import lay_out
 
 from earned import api
 from earned.cli.main import main
 from earned.errors import RecipeError
-from earned.policy.load import save_policy
-from earned.policy.tiny import untrained_policy
-from earned.recipe import PretrainModel, Recipe, load
+from earned.recipe import Recipe, load
 from earned.records.reader import RunReader
 from earned.records.run_folder import run_database
 from earned.vocabulary import Split
-
-RECIPE = """
-steps = 1
-model = "untrained"
-[problems]
-source = "my.jsonl"
-[rewards]
-allow = ["no_signal"]
-[rewards.answer]
-check = "number"
-[sampling]
-prompts_per_step = 4
-group_size = 2
-max_new_tokens = 8
-[optim]
-precision = "float32"
-[evaluation]
-samples = 1
-watched = 2
-"""
-SMALL = PretrainModel(hidden_size=16, layers=1, heads=2, intermediate_size=16)
 
 
 class Notes(api.Silence):
@@ -48,8 +26,7 @@ class Notes(api.Silence):
 def folder(tmp_path, monkeypatch):
     rows = [{"question": f"{n}+{n + 7}=", "answer": f"{n} and {n + 7}\n#### {2 * n + 7}"} for n in range(10, 80)]
     (tmp_path / "my.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[3]]))
-    (tmp_path / "my.toml").write_text(RECIPE)
-    save_policy(untrained_policy(SMALL, seed=0), tmp_path / "untrained")
+    lay_out(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -1,6 +1,5 @@
 """What a finished run shows: a table of before and after, completions side by side, or one line of JSON."""
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,13 +21,8 @@ if TYPE_CHECKING:
 EXAMPLES = 3
 
 
-def json_line(result: "TrainResult") -> str:
-    """Return the result as one line; accuracies are null where there are no held-out problems, or none with a gold."""
-    return json.dumps(row(result))
-
-
 def row(result: "TrainResult") -> dict[str, object]:
-    """Return the result as the table that `json_line` writes."""
+    """Return the result for JSON; accuracies are None where there are no held-out problems, or none with a gold."""
     before, after = result.before, result.after
     return {
         "run": str(result.run),
@@ -128,5 +122,5 @@ def _verdict(before: EvaluationResult, after: EvaluationResult) -> str:
 
 def power_line(results: Sequence[EvaluationResult]) -> str:
     """Return, for each split, how small a difference between two of its accuracies can be seen."""
-    last_of = {result.split.value.replace("_", "-"): result for result in results}
+    last_of = {result.split.in_words: result for result in results}
     return "; ".join(f"{split}: {power(last)}" for split, last in last_of.items())

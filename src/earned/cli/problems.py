@@ -102,6 +102,6 @@ def _examples(shown: Sequence[Problem], unit: str, numbers: Sequence[int]) -> Ta
     for column in (unit, "split", "prompt", "gold"):
         table.add_column(column, overflow="fold")
     for number, problem in zip(numbers, shown, strict=False):
-        cells = (str(number), problem.split.value.replace("_", "-"), problem.prompt, problem.gold or "-")
+        cells = (str(number), problem.split.in_words, problem.prompt, problem.gold or "-")
         table.add_row(*map(Text, cells))
     return table

@@ -45,7 +45,7 @@ class RunProgress:
 
     def evaluated(self, result: EvaluationResult) -> None:
         """Print an accuracy, and keep the held-out one for the live line."""
-        name = result.split.value.replace("_", "-")
+        name = result.split.in_words
         if result.split is Split.HELD_OUT:
             self._held_out = f"held-out {_share(result.mean)}  "
         self._console.print(

@@ -1,6 +1,5 @@
 """`earned train RECIPE --seeds N`: one run a seed, then one table over them."""
 
-import json as jsonlib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from earned.api import RunOptions, TrainResult
+from earned.cli.json_line import write_json
 from earned.cli.outcome import row
 from earned.cli.progress import RunProgress
 from earned.cli.stopping import StopFlag
@@ -47,28 +47,26 @@ def run_seeds(
         sys.exit(stop.exit_code)
     show(results, console)
     if json:
-        sys.stdout.write(json_line(results) + "\n")
+        write_json(series_row(results))
     unchanged = [str(seed) for seed, result in results.items() if not result.weights_changed]
     if unchanged:
         console.print(f"the weights did not change under seed {', '.join(unchanged)}", style="yellow")
         sys.exit(1 if strict else 0)
 
 
-def json_line(results: Mapping[int, TrainResult]) -> str:
-    """Return the series as one line: a row a seed, and the means over seeds, null without held-out problems."""
+def series_row(results: Mapping[int, TrainResult]) -> dict[str, object]:
+    """Return the series for JSON: a row a seed, and the means over seeds, None without held-out problems."""
     found = _compared(results)
     gain, after = (mean_interval(values) if found else None for values in (_gains(found), _after(found)))
-    return jsonlib.dumps(
-        {
-            "runs": [{"seed": seed, **row(result), "gain": result.gain} for seed, result in results.items()],
-            "gains": _gains(found),
-            "mean_gain": gain and gain.mean,
-            "interval_gain": gain and [gain.low, gain.high],
-            "mean_after": after and after.mean,
-            "interval_after": after and [after.low, after.high],
-            "seconds": round(sum(result.seconds for result in results.values()), 1),
-        }
-    )
+    return {
+        "runs": [{"seed": seed, **row(result), "gain": result.gain} for seed, result in results.items()],
+        "gains": _gains(found),
+        "mean_gain": gain and gain.mean,
+        "interval_gain": gain and [gain.low, gain.high],
+        "mean_after": after and after.mean,
+        "interval_after": after and [after.low, after.high],
+        "seconds": round(sum(result.seconds for result in results.values()), 1),
+    }
 
 
 def show(results: Mapping[int, TrainResult], console: Console) -> None:

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from earned.cli.flags import Flags, recipe_flags
+from earned.cli.json_line import write_json
 from earned.errors import RecipeError
 from earned.recipe import Recipe, load, to_toml
 
@@ -77,7 +78,7 @@ def run_recipe(
     console = Console(stderr=json, highlight=False)
 
     from earned import api
-    from earned.cli.outcome import json_line, show
+    from earned.cli.outcome import row, show
     from earned.cli.progress import RunProgress
     from earned.cli.stopping import StopFlag
     from earned.training.checkpoints import saved_step
@@ -95,7 +96,7 @@ def run_recipe(
         sys.exit(stop.exit_code)
     show(result, console)
     if json:
-        sys.stdout.write(json_line(result) + "\n")
+        write_json(row(result))
     if not result.weights_changed:
         console.print("the weights did not change", style="yellow")
         sys.exit(1 if strict else 0)

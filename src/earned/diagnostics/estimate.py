@@ -67,7 +67,7 @@ class Work:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Measured:
+class Trial:
     """What the pre-flight saw; the seconds are those of all its attempts together."""
 
     attempts: int
@@ -121,7 +121,7 @@ def memory(work: Work, size: ModelSize) -> Memory:
     )
 
 
-def seconds(work: Work, measured: Measured) -> float:
+def seconds(work: Work, measured: Trial) -> float:
     """Return the time of a run, were its completions to stay as long as those of the pre-flight, and all trained on."""
     attempt = (measured.sample_seconds + measured.score_seconds) / measured.attempts
     update = work.reads * measured.read_seconds / measured.attempts
@@ -160,7 +160,7 @@ def remaining_seconds(steps: Collection[float], steps_left: int, evaluation: flo
     return sum(steps) / len(steps) * steps_left + evaluation * evaluations_left
 
 
-def sentence(work: Work, measured: Measured | None, peak: float) -> str:
+def sentence(work: Work, measured: Trial | None, peak: float) -> str:
     """Return the estimate in one line; without a pre-flight no time is known, and the tokens are an upper bound."""
     done = f"{work.steps} step{'' if work.steps == 1 else 's'} of {work.attempts} completions"
     if measured is None:

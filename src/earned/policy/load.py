@@ -1,6 +1,7 @@
 """A policy: any Hugging Face causal language model with its tokeniser, built in, from a folder or from the hub."""
 
 import hashlib
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from transformers.utils import logging as transformers_logging
 from earned.errors import PolicyError
 from earned.policy.catalog import BUILT_IN, CATALOG, pulled_folder
 from earned.policy.hub import hub_source
+from earned.policy.logprobs import require_plain_head
 from earned.recipe import did_you_mean
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json")
@@ -44,6 +46,12 @@ class Policy:
         """Trainable parameters by name, each once."""
         return {name: value for name, value in self.model.named_parameters() if value.requires_grad}
 
+    def computing_in(self, precision: torch.dtype) -> AbstractContextManager[object]:
+        """Return the context of a forward pass in float32, or with its products in a narrower type."""
+        if precision is torch.float32:
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=precision)
+
     def decode(self, token_ids: tuple[int, ...]) -> str:
         """Text for people and checkers, without special tokens."""
         return str(self.tokenizer.decode(list(token_ids), skip_special_tokens=True))
@@ -57,7 +65,8 @@ def load_policy(name: str) -> Policy:
             id.
 
     Raises:
-        PolicyError: no such model, a hub that cannot be reached, no tokeniser beside it, or no end-of-sequence token.
+        PolicyError: no such model, a hub that cannot be reached, no tokeniser beside it, no end-of-sequence token, or
+            logits that are changed after the head in a way that is not known.
     """
     source = _resolve(name)
     try:
@@ -72,7 +81,9 @@ def load_policy(name: str) -> Policy:
         reason = f"is no loadable causal language model ({_first_line(error)})"
         raise PolicyError(f"model {name!r}: {reason}{_advice(name)}") from None
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return make_policy(name, model.to(device), tokenizer)  # pyright: ignore[reportArgumentType]
+    policy = make_policy(name, model.to(device), tokenizer)  # pyright: ignore[reportArgumentType]
+    require_plain_head(policy.model)
+    return policy
 
 
 def make_policy(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Policy:

@@ -7,7 +7,7 @@ for the first kind; for a finite source they are upper bounds, since its size is
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from earned.errors import RecipeError
 from earned.problems import addition, sums
@@ -17,19 +17,21 @@ from earned.problems.lint import Finding, Parse, kept, lint
 from earned.problems.problem_set import ProblemSet
 from earned.problems.shapes import ColumnOptions, counted, entries, in_words, sniff
 from earned.problems.splits import choose_splits, take_splits
-from earned.recipe import Problems, did_you_mean, validate
+from earned.recipe import Problems, Section, did_you_mean, validate
 from earned.vocabulary import Problem, Split
 
-
-def _sums(options: Mapping[str, object], seed: int) -> Iterable[Problem]:
-    return sums.stream(validate(sums.SumsOptions, options, "problems.options"), seed)
-
-
-def _addition(options: Mapping[str, object], seed: int) -> Iterable[Problem]:
-    return addition.stream(validate(addition.AdditionOptions, options, "problems.options"), seed)
+BuiltIn = Callable[[Mapping[str, object], int], Iterable[Problem]]
+Options = TypeVar("Options", bound=Section)
 
 
-SOURCES: Mapping[str, Callable[[Mapping[str, object], int], Iterable[Problem]]] = {"sums": _sums, "addition": _addition}
+def _built_in(kind: type[Options], stream: Callable[[Options, int], Iterable[Problem]]) -> BuiltIn:
+    return lambda options, seed: stream(validate(kind, options, "problems.options"), seed)
+
+
+SOURCES: Mapping[str, BuiltIn] = {
+    "sums": _built_in(sums.SumsOptions, sums.stream),
+    "addition": _built_in(addition.AdditionOptions, addition.stream),
+}
 """From the name of a built-in to a function of (options, seed) that yields problems of all splits without end."""
 
 
@@ -66,7 +68,7 @@ class Source:
 
     def summary(self) -> tuple[str, ...]:
         """Return rows and columns, counts, and the findings, a sentence each."""
-        counts = ", ".join(f"{count:,} {split.value.replace('_', '-')}" for split, count in self.counts.items())
+        counts = ", ".join(f"{count:,} {split.in_words}" for split, count in self.counts.items())
         return self.heading, f"{counted(len(self.problems), 'problem')}: {counts}", *self.faults
 
     @property
@@ -98,7 +100,7 @@ def load_problems(recipe_problems: Problems, seed: int, parse: Parse | None = No
         return choose_splits(SOURCES[name](recipe_problems.options, seed), **counts).asked(template)
     source = read_source(name, recipe_problems.options, parse)
     chosen = take_splits(source.problems, **counts)
-    used = ", ".join(f"{len(chosen.split(split)):,} {split.value.replace('_', '-')}" for split in Split)
+    used = ", ".join(f"{len(chosen.split(split)):,} {split.in_words}" for split in Split)
     wanted = ", ".join(f"{count:,}" for count in counts.values())
     return replace(
         chosen.asked(template), notes=(*source.summary(), f"used: {used} (the recipe asks for at most {wanted})")

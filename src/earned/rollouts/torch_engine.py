@@ -4,7 +4,6 @@ Shapes: P prompts, G samples each, R rows still being sampled, L prompt length, 
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
@@ -45,15 +44,10 @@ class TorchEngine:
         completions: list[tuple[Completion, ...]] = []
         for start in range(0, len(prompts), prompts_per_batch):
             batch = prompts[start : start + prompts_per_batch]
-            with self._compute():
+            with self._policy.computing_in(self._precision):
                 sampled = _Sampling(self._policy, batch, settings, draw).run()
             completions += self._completions(*sampled, group_size=settings.group_size)
         return completions
-
-    def _compute(self) -> AbstractContextManager[object]:
-        if self._precision is torch.float32:
-            return nullcontext()
-        return torch.autocast(self._policy.device.type, dtype=self._precision)
 
     def _completions(
         self, token_ids_BT: Tensor, logprobs_BT: Tensor, lengths_B: Tensor, group_size: int

@@ -6,7 +6,6 @@ rows that are left out of the forward pass. So the gradient depends neither on t
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -141,12 +140,12 @@ class Updater:
     def _divergence(self, batch: TokenBatch, policy_BT: Tensor) -> Tensor | None:
         if self._reference is None or self._algorithm.divergence is None:
             return None
-        with self._compute():
+        with self._policy.computing_in(self._settings.precision):
             reference_BT = self._reference.logprobs(batch, self._settings.temperature)
         return self._algorithm.divergence(policy_BT, reference_BT)
 
     def _scores(self, batch: TokenBatch) -> tuple[Tensor, Tensor]:
-        with self._compute():
+        with self._policy.computing_in(self._settings.precision):
             return shared_prompt_scores(
                 self._policy.model,
                 batch.token_ids_BT,
@@ -154,11 +153,6 @@ class Updater:
                 batch.prompts,
                 self._settings.temperature,
             )
-
-    def _compute(self) -> AbstractContextManager[object]:
-        if self._settings.precision is torch.float32:
-            return nullcontext()
-        return torch.autocast(self._policy.device.type, dtype=self._settings.precision)
 
     @torch.no_grad()
     def _old_logprobs(self, minis: Sequence[Sequence[TrainingRow]]) -> dict[str, Tensor]:
