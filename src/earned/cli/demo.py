@@ -22,7 +22,7 @@ def demo(
     """Train a model by GRPO and show it before and after: the built-in one, in two minutes, learns to write steps.
 
     With `--model smollm2-135m` a real model of 135 million parameters, fetched the first time, learns one-digit sums
-    asked in words, in about ten minutes on two cores. These are `recipes/tiny_sums.toml` and
+    asked in words, in about seven minutes on two cores. These are `recipes/tiny_sums.toml` and
     `recipes/smollm2_addition.toml`; keys of the recipe are flags here too, for example `--steps 10`.
 
     Args:

@@ -41,7 +41,7 @@ def evaluation_set(
         limit: At most so many problems, chosen by their hash; None means all of a finite source, and as many of a
             built-in as `problems.held_out` says.
         parse: Reads a gold answer as the check does, to count the rows that it cannot read.
-        exclusions: What to leave out; the limit counts what is left.
+        exclusions: What to leave out; of a finite source the limit counts what is left.
 
     Raises:
         RecipeError: a limit below 1, what `load_problems` raises, or nothing is left to measure.
