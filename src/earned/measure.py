@@ -64,8 +64,8 @@ def evaluate_model(
 
     Of a file or the hub all usable rows are measured, or `limit` of them. A checkpoint of a run is never measured on
     what that run, or one that it started from, trained on or chose by; what other models were trained on is not known.
-    Problems are told apart by prompt and gold, and the run before is found by the path in the recipe, so another writing
-    of a gold, or a run that was moved, escapes this.
+    Problems are told apart by prompt and gold, and the run before is found by the path in the recipe, so another
+    writing of a gold, or a run that was moved, escapes this.
     Of a built-in, held-out problems are measured: `limit` of them, or as many as `problems.held_out` says.
 
     Args:
