@@ -12,7 +12,7 @@ PACKAGE = ROOT / "src" / "earned"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = [
-    {"vocabulary", "recipe", "errors", "randomness"},
+    {"vocabulary", "recipe", "pretrain_recipe", "errors", "randomness"},
     {"algorithms", "problems", "policy", "sandbox", "distributed"},
     {"rollouts", "rewards", "diagnostics", "records", "optimization"},
     {"training", "reward_model", "evaluation"},
@@ -24,6 +24,7 @@ LAYERS = [
 LAYER = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 SAME_LAYER = {
     ("recipe", "errors"),
+    ("pretrain_recipe", "recipe"),
     ("api", "observer"),
     ("api", "assembly"),
     ("api", "preflight"),

@@ -2,7 +2,7 @@ import pytest
 
 from earned.policy.load import save_policy
 from earned.policy.tiny import untrained_policy
-from earned.recipe import PretrainModel
+from earned.pretrain_recipe import PretrainModel
 
 
 @pytest.fixture(scope="session")

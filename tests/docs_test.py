@@ -10,7 +10,8 @@ from cyclopts import CycloptsError
 from earned.cli.flags import recipe_flags
 from earned.cli.main import app
 from earned.errors import RecipeError
-from earned.recipe import PretrainRecipe, Problems, Recipe, load, nested, shipped, validate
+from earned.pretrain_recipe import PretrainRecipe
+from earned.recipe import Problems, Recipe, load, nested, shipped, validate
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "AGENTS.md", "SKILL.md")

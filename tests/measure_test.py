@@ -13,9 +13,10 @@ from earned.errors import RecipeError
 from earned.measure import _first_answers, evaluate_model
 from earned.policy.load import save_policy
 from earned.policy.tiny import EOS_ID, untrained_policy
+from earned.pretrain_recipe import PretrainModel
 from earned.problems.few_shot import FewShot
 from earned.problems.splits import id_hash, make_problem
-from earned.recipe import PretrainModel, Problems, Recipe, load
+from earned.recipe import Problems, Recipe, load
 from earned.records.reader import RunReader
 from earned.rewards.compose import Part, Rewarder
 from earned.rewards.number import NumberCheck

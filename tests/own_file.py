@@ -4,7 +4,7 @@ from pathlib import Path
 
 from earned.policy.load import save_policy
 from earned.policy.tiny import untrained_policy
-from earned.recipe import PretrainModel
+from earned.pretrain_recipe import PretrainModel
 
 RECIPE = """
 steps = 1

@@ -7,7 +7,8 @@ import pytest
 
 from earned import api
 from earned.policy.pull import pull_model
-from earned.recipe import PretrainRecipe, Recipe, load
+from earned.pretrain_recipe import PretrainRecipe
+from earned.recipe import Recipe, load
 from earned.records.reader import RunReader
 
 RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))

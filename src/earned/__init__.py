@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from earned.evaluation.statistics import mean_interval as mean_interval
     from earned.measure import Measured as Measured
     from earned.policy.pull import pull_model as pull_model
+    from earned.pretrain_recipe import PretrainRecipe as PretrainRecipe
     from earned.problems.few_shot import FewShot as FewShot
-    from earned.recipe import PretrainRecipe as PretrainRecipe
     from earned.recipe import Problems as Problems
     from earned.recipe import Recipe as Recipe
     from earned.recipe import load_recipe as load_recipe
@@ -40,7 +40,7 @@ _HOMES = {
     "EarnedError": "earned.errors",
     "FewShot": "earned.problems.few_shot",
     "Measured": "earned.measure",
-    "PretrainRecipe": "earned.recipe",
+    "PretrainRecipe": "earned.pretrain_recipe",
     "Problems": "earned.recipe",
     "Recipe": "earned.recipe",
     "RunOptions": "earned.api",

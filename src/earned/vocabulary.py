@@ -47,6 +47,27 @@ class ScoreStatus(StrEnum):
     """The checker failed, not the completion: left out of statistics and baselines, and counted."""
 
 
+class Rule(StrEnum):
+    """What decided a verdict."""
+
+    EQUAL = "equal"
+    """The answer is the gold answer, in this or another writing."""
+    DIFFERENT = "different"
+    """An answer was read, and it is another one."""
+    NO_ANSWER = "no_answer"
+    """The completion gives no answer, or not one alone."""
+    UNREADABLE = "unreadable"
+    """What stands in the answer's place cannot be compared with the gold."""
+    TIMED_OUT = "timed_out"
+    """The comparison took too long, which is the answer's doing: it counts as wrong."""
+    MEASURED = "measured"
+    """A number that depends on the text in another way: its length, its form, a reward of the user's own."""
+    UNREADABLE_GOLD = "unreadable_gold"
+    """The gold answer is missing or cannot be compared: unscored."""
+    FAILED = "failed"
+    """The check itself failed: unscored."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Problem:
     """One problem: `Problem(id="sums-1", prompt="47+58=", gold="105", source="sums", split=Split.TRAIN)`."""
@@ -158,6 +179,7 @@ class PartScore:
     """The answer that was read, None when none was found."""
     explanation: str
     """The rule that decided, in words."""
+    rule: Rule = Rule.MEASURED
     applies: bool = True
     """False when the part has nothing to say about this completion, and so leaves the sum."""
 

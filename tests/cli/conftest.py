@@ -11,7 +11,7 @@ import pytest
 from earned.cli.main import main
 from earned.policy.load import save_policy
 from earned.policy.tiny import untrained_policy
-from earned.recipe import PretrainModel
+from earned.pretrain_recipe import PretrainModel
 
 RECIPE = """
 steps = 2

@@ -4,7 +4,7 @@ import torch
 
 from earned.policy.logprobs import PromptLayout, shared_prompt_scores
 from earned.policy.tiny import untrained_policy
-from earned.recipe import PretrainModel
+from earned.pretrain_recipe import PretrainModel
 
 PROMPTS, GROUP, PROMPT_LENGTH, COMPLETION_LENGTH = 16, 16, 16, 32
 TRIES = 6

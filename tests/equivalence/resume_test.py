@@ -20,7 +20,8 @@ from earned.errors import RecipeError, RecordError
 from earned.observer import Silence
 from earned.policy.load import fingerprint, load_policy, save_policy
 from earned.policy.tiny import untrained_policy
-from earned.recipe import PretrainModel, Recipe, load
+from earned.pretrain_recipe import PretrainModel
+from earned.recipe import Recipe, load
 from earned.records.reader import RunReader
 
 STEPS = 10

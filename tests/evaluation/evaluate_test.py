@@ -11,8 +11,9 @@ from earned.errors import VerifierError
 from earned.evaluation.evaluate import attempts_at, evaluate
 from earned.policy.prompts import render_all
 from earned.policy.tiny import EOS_ID, untrained_policy
+from earned.pretrain_recipe import PretrainModel
 from earned.problems.sources import load_problems
-from earned.recipe import PretrainModel, Problems
+from earned.recipe import Problems
 from earned.rewards.number import read_gold_number
 from earned.rollouts.engine import Draw, SamplingSettings
 from earned.rollouts.torch_engine import TorchEngine

@@ -20,7 +20,7 @@ from transformers import (
 
 from earned.policy.load import Policy, make_policy
 from earned.policy.tiny import BOS_ID, EOS_ID, PAD_ID, character_tokenizer, untrained_policy
-from earned.recipe import PretrainModel
+from earned.pretrain_recipe import PretrainModel
 
 SHAPE = PretrainModel(hidden_size=32, layers=2, heads=2, intermediate_size=64)
 VOCABULARY = len(character_tokenizer())

@@ -3,7 +3,7 @@ import torch
 
 from earned.policy.load import fingerprint
 from earned.policy.tiny import BOS_ID, CHARACTERS, EOS_ID, PAD_ID, character_tokenizer, untrained_policy
-from earned.recipe import PretrainModel
+from earned.pretrain_recipe import PretrainModel
 
 SHAPE = PretrainModel(hidden_size=32, layers=2, heads=2, intermediate_size=64)
 

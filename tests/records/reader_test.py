@@ -56,9 +56,9 @@ def test_a_database_of_something_else_is_refused(database, sql):
 def test_a_newer_record_is_refused_with_both_versions(database):
     RecordWriter(database).close()
     with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("UPDATE meta SET value = '3' WHERE key = 'schema_version'")
+        connection.execute("UPDATE meta SET value = '4' WHERE key = 'schema_version'")
     for opening in (RunReader, lambda path: RecordWriter(path, resume=True)):
-        with pytest.raises(RecordError, match="version 3, this earned reads version 2"):
+        with pytest.raises(RecordError, match="version 4, this earned reads version 3"):
             opening(database)
 
 
@@ -184,7 +184,7 @@ def test_a_mark_that_says_nothing_ends_nothing(mark):
 def test_a_record_that_was_closed_says_nothing_about_the_process(database):
     with RecordWriter(database) as records:
         records.meta("status", "stopped")
-    assert RunReader(database).meta() == {"schema_version": "2", "status": "stopped"}
+    assert RunReader(database).meta() == {"schema_version": "3", "status": "stopped"}
 
 
 def test_the_steps_that_have_completions(recorded):

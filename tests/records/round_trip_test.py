@@ -36,7 +36,7 @@ def test_meta_and_its_replacement(database):
     with RecordWriter(database) as records:
         records.meta("status", "running")
         records.meta("status", "finished")
-    assert RunReader(database).meta() == {"schema_version": "2", "status": "finished"}
+    assert RunReader(database).meta() == {"schema_version": "3", "status": "finished"}
 
 
 def test_problems(database):

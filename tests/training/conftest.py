@@ -11,7 +11,8 @@ from earned.algorithms.named import Algorithm, resolve
 from earned.optimization.optimizer import Optimizer
 from earned.policy.load import Policy
 from earned.policy.tiny import CHARACTERS, EOS_ID, untrained_policy
-from earned.recipe import Optim, PretrainModel
+from earned.pretrain_recipe import PretrainModel
+from earned.recipe import Optim
 from earned.training.reference import Reference
 from earned.training.update import Updater, UpdateSettings
 from earned.vocabulary import (

@@ -7,9 +7,10 @@ import torch
 
 from earned.policy.load import fingerprint
 from earned.policy.tiny import EOS_ID, untrained_policy
+from earned.pretrain_recipe import PretrainRecipe
 from earned.problems.splits import make_problem
 from earned.problems.sums import SumsOptions, long_answer, short_answer
-from earned.recipe import PretrainRecipe, validate
+from earned.recipe import validate
 from earned.training import pretrain as room
 from earned.training.pretrain import examples, pretrain
 from earned.vocabulary import Split

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from earned.cli.flags import Flags, recipe_flags
 from earned.cli.json_line import write_json
-from earned.recipe import PretrainRecipe, load, to_toml
+from earned.pretrain_recipe import PretrainRecipe
+from earned.recipe import load, to_toml
 
 REPORT_EVERY = 50
 

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from earned.errors import EngineError
-from earned.recipe import Optim, PretrainOptim
+from earned.pretrain_recipe import PretrainOptim
+from earned.recipe import Optim
 
 FAILED_STEPS_ALLOWED = 3
 """So many updates in a row may be skipped for a non-finite gradient before the run stops."""

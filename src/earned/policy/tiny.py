@@ -5,7 +5,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, proce
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from earned.policy.load import Policy, make_policy
-from earned.recipe import PretrainModel
+from earned.pretrain_recipe import PretrainModel
 
 BOS, EOS, PAD = "<bos>", "<eos>", "<pad>"
 BOS_ID, EOS_ID, PAD_ID = range(3)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from earned.errors import RecordError
 from earned.records.process_mark import has_ended
@@ -22,7 +22,7 @@ from earned.records.rows import (
 )
 from earned.records.run_folder import run_database
 from earned.records.schema import PROCESS, check_schema, decode_flags, decode_ids, decode_numbers
-from earned.vocabulary import EvaluationResult, PartScore, Problem, ScoreStatus, Split, StopReason
+from earned.vocabulary import EvaluationResult, PartScore, Problem, Rule, ScoreStatus, Split, StopReason
 
 BUSY_SECONDS = 10.0
 """How long a question waits while the writer closes the file."""
@@ -205,9 +205,13 @@ def _completion(row: sqlite3.Row) -> CompletionRow:
         "stop_reason": StopReason(row["stop_reason"]),
         "truncated": bool(row["truncated"]),
         "status": ScoreStatus(row["status"]),
-        "parts": tuple(PartScore(**part) for part in json.loads(row["parts"])),
+        "parts": tuple(_part(part) for part in json.loads(row["parts"])),
     }
     return CompletionRow(**{**dict(row), **typed})
+
+
+def _part(part: dict[str, Any]) -> PartScore:
+    return PartScore(**{**part, "rule": Rule(part["rule"])})
 
 
 def _tokens(row: sqlite3.Row) -> TokenRow:

@@ -9,7 +9,7 @@ import numpy as np
 
 from earned.errors import RecordError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 PROCESS = "process"
 """Key in `meta` of the mark of the process that is writing; a record that was closed has none."""
 

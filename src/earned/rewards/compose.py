@@ -109,6 +109,7 @@ def _part_score(part: Part, verdict: Verdict) -> PartScore:
         value=verdict.value,
         extracted=verdict.extracted,
         explanation=verdict.explanation,
+        rule=verdict.rule,
         applies=verdict.applies,
     )
 

@@ -4,7 +4,7 @@ import unicodedata
 
 from earned.rewards.answer import extract_answer, trim
 from earned.rewards.verdict import BuiltInCheck, Verdict
-from earned.vocabulary import Attempt
+from earned.vocabulary import Attempt, Rule
 
 
 def read_gold_text(gold: str) -> str | None:
@@ -25,10 +25,12 @@ class ExactCheck(BuiltInCheck):
         wanted = None if gold is None else read_gold_text(gold)
         if wanted is None:
             shown = None if gold is None else gold[:80]
-            return Verdict(value=None, extracted=None, explanation=f"the gold answer {shown!r} cannot be compared")
+            reason = f"the gold answer {shown!r} cannot be compared"
+            return Verdict(value=None, extracted=None, explanation=reason, rule=Rule.UNREADABLE_GOLD)
         extraction = extract_answer(attempt.text, truncated=attempt.truncated)
         if extraction.answer is None:
-            return Verdict(value=0.0, extracted=None, explanation=extraction.reason)
+            return Verdict(value=0.0, extracted=None, explanation=extraction.reason, rule=Rule.NO_ANSWER)
         right = unicodedata.normalize("NFC", extraction.answer) == wanted
         reason = f"{extraction.answer!r} is {'' if right else 'not '}{gold!r}"
-        return Verdict(value=float(right), extracted=extraction.answer, explanation=reason)
+        rule = Rule.EQUAL if right else Rule.DIFFERENT
+        return Verdict(value=float(right), extracted=extraction.answer, explanation=reason, rule=rule)

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from earned.rewards.answer import extract_answer, trim
 from earned.rewards.verdict import BuiltInCheck, Verdict
-from earned.vocabulary import Attempt
+from earned.vocabulary import Attempt, Rule
 
 MAX_DIGITS = 100
 
@@ -44,15 +44,16 @@ class NumberCheck(BuiltInCheck):
         gold = None if gold_text is None else read_gold_number(gold_text)
         if gold is None:
             shown = None if gold_text is None else gold_text[:80]
-            return Verdict(value=None, extracted=None, explanation=f"the gold answer {shown!r} is not a number")
+            reason = f"the gold answer {shown!r} is not a number"
+            return Verdict(value=None, extracted=None, explanation=reason, rule=Rule.UNREADABLE_GOLD)
         extraction = extract_answer(attempt.text, truncated=attempt.truncated)
         if extraction.answer is None:
-            return Verdict(value=0.0, extracted=None, explanation=extraction.reason)
+            return Verdict(value=0.0, extracted=None, explanation=extraction.reason, rule=Rule.NO_ANSWER)
         number = parse_number(extraction.answer)
         if number is None:
-            reason = f"{extraction.answer!r} is not a plain decimal number"
+            rule, reason = Rule.UNREADABLE, f"{extraction.answer!r} is not a plain decimal number"
         elif number == gold:
-            reason = f"equals {gold_text}, {extraction.reason}"
+            rule, reason = Rule.EQUAL, f"equals {gold_text}, {extraction.reason}"
         else:
-            reason = f"{extraction.answer} is not {gold_text}"
-        return Verdict(value=float(number == gold), extracted=extraction.answer, explanation=reason)
+            rule, reason = Rule.DIFFERENT, f"{extraction.answer} is not {gold_text}"
+        return Verdict(value=float(rule is Rule.EQUAL), extracted=extraction.answer, explanation=reason, rule=rule)

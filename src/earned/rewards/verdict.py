@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from earned.recipe import Section
-from earned.vocabulary import Attempt
+from earned.vocabulary import Attempt, Rule
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,6 +19,7 @@ class Verdict:
     """The answer that was read, None when none was found."""
     explanation: str
     """The rule that decided, in words."""
+    rule: Rule = Rule.MEASURED
     applies: bool = True
     """False when the attempt is none of the check's business: the part leaves the sum, and nothing has failed."""
 
@@ -58,7 +59,7 @@ class PerAttempt:
 
 def failure(explanation: str) -> Verdict:
     """Return the verdict of a check that could not judge: the failure is ours, whatever the attempt says."""
-    return Verdict(value=None, extracted=None, explanation=explanation)
+    return Verdict(value=None, extracted=None, explanation=explanation, rule=Rule.FAILED)
 
 
 def broken(error: Exception) -> Verdict:

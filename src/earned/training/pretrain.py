@@ -11,9 +11,9 @@ from earned.optimization.optimizer import Optimizer
 from earned.optimization.schedule import warmup_cosine
 from earned.policy.load import Policy
 from earned.policy.logprobs import token_scores
+from earned.pretrain_recipe import PretrainRecipe
 from earned.problems.sums import SumsOptions, long_answer, short_answer, stream
 from earned.randomness import generator
-from earned.recipe import PretrainRecipe
 from earned.rollouts.batching import by_length, padded_width
 from earned.vocabulary import Split
 
