@@ -39,6 +39,33 @@ from earned.rewards.answer import extract_answer
         ("The total is 7, I think.", "7"),
         ("The sum, 7, is odd.", "7"),
         ("It is (-3).", "-3"),
+        (r"\boxed{7}", "7"),
+        (r"$$\boxed{\frac{\sqrt{3}}{2}}$$ and so on, 3 times", r"\frac{\sqrt{3}}{2}"),
+        (r"Each weighs \boxed{3} kg. All of them \boxed{7}.", "7"),
+        ("I get \\boxed{512}. Once more:\n\n**Final Answer**\n\\boxed{512}", "512"),
+        (r"\boxed{3}, \boxed{4} and \boxed{5}", "3, 4, 5"),
+        (r"\boxed{3} \text{ or }\boxed{4}", "4"),
+        (r"\boxed 5.", "5"),
+        (r"\boxed-42.5", "-42.5"),
+        (r"\boxed\pi", r"\pi"),
+        (r"\boxed{\boxed{5}}", "5"),
+        (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
+        (r"\fbox{5}", "5"),
+        (r"\boxedx{5} \boxed{6}", "6"),
+        (r"\boxed{5} or Answer: 6", "6"),
+        ("<answer> 42 </answer>", "42"),
+        (r"<answer>The result is \boxed{42}</answer>", "42"),
+        ("<answer>Answer: 42</answer>", "42"),
+        ("<think>41? Answer: 41</think>It is 42.", "42"),
+        ("41? Answer: 41</think>\n\nIt is 42.", "42"),
+        ("The answer is 72,500.", "72,500"),
+        ("With 3 and 4, the answer is: **7**.", "7"),
+        ("The answer is $x=3$. I hope that helps.", "x=3"),
+        ("The answers are 3 and 5", "3 and 5"),
+        ("**Answer:** 42", "42"),
+        ("**Answer: 42**", "42"),
+        ("**Final Answer:** \\(42\\).", "42"),
+        ("#### 42\n\nI hope that helps!", "42"),
         ("1. Add them. 2. The sum is 7.\n\n", "7"),
     ],
 )
@@ -64,8 +91,25 @@ def test_read(text, answer):
         ("Answer: . ", "nothing follows"),
         ("#### 124 #### ", "nothing follows"),
         ("A124\nand so on", "text follows"),
-        ("Answer: 124\rx", "text follows"),
-        ("#### 124\u2028x", "text follows"),
+        ("Answer: 124\ror 125", "another number"),
+        ("#### 124\u2028Or not.", "in doubt: 'not'"),
+        ("#### 124\nIs that so?", "in doubt: '?'"),
+        ("Answer: 124\nWait, that was too fast.", "takes the answer back: 'wait'"),
+        ("The answer is about 61.", "in doubt: 'about'"),
+        ("The answer is not 61.", "in doubt: 'not'"),
+        ("The answer is 7. Then 7 + 1 = 8.", "another number"),
+        (r"I could not finish. \boxed{}", "nothing follows"),
+        (r"Therefore \boxed{\frac{3}{4", "opened and not closed"),
+        (r"\boxed", "opened and not closed"),
+        (r"\boxed{7{ {2,4} 3}.", "opened and not closed"),
+        (r"It is \boxed{12} - no wait, that is wrong.", "takes the answer back"),
+        ("<answer>5", "opened and not closed"),
+        ("<answer></answer>", "nothing follows"),
+        ("<think>6*7 = 42, let me check", "inside its thinking block"),
+        (r"<think>\boxed{42}", "inside its thinking block"),
+        (r"<think>a</think>\boxed{1}<think>\boxed{42}", "inside its thinking block"),
+        (r"<think>\boxed{42}</think>", "no answer mark"),
+        ("about 61", "doubts: 'about'"),
         ("#### " + "1" * 201, "longer than 200"),
         ("3 and 4 make 7", "states 3 numbers"),
         ("It is seven", "states no number"),
@@ -121,6 +165,18 @@ def test_refused_with_the_reason(text, reason):
         "1,",
         "answe",
         "A1.x",
+        r"\boxed{",
+        r"\boxed{1}",
+        r"\boxed ",
+        "{",
+        "}",
+        "<answer>",
+        "</think>",
+        "<think>",
+        "answer is ",
+        "$",
+        "*",
+        r"\(",
     ],
 )
 def test_a_million_characters_take_less_than_a_second(unit):
@@ -146,3 +202,28 @@ def test_an_answer_that_was_cut_off_is_none(text):
 @pytest.mark.parametrize("text", ["A12\n", "#### 12.", "Answer: 12 ", "3 + 9 = 12!", "It is 12.\n\n"])
 def test_an_answer_that_was_over_before_the_cut_counts(text):
     assert extract_answer(text, truncated=True).answer == "12"
+
+
+@pytest.mark.parametrize(
+    "line", [r"Put the answer in \boxed{42}.", "Answer: 42 is an example", "For example, it is 42."]
+)
+def test_what_the_prompt_says_is_no_answer(line):
+    assert extract_answer(line, prompt="What is 6 * 7?").answer is not None
+    echo = extract_answer(f"I was asked:\n{line}", prompt=f"What is 6 * 7?\n{line}\nThink first.")
+    assert echo.answer is None and "repeats the prompt" in echo.reason
+
+
+def test_a_short_line_may_be_the_answer_though_the_prompt_holds_it():
+    assert extract_answer(r"\boxed{42}", prompt=r"Which is larger, \boxed{41} or \boxed{42}?").answer == "42"
+
+
+@pytest.mark.parametrize("text", [r"\boxed{12}, and then", "<answer>12</answer> and then"])
+def test_a_closed_answer_was_over_before_the_cut(text):
+    assert extract_answer(text, truncated=True).answer == "12"
+    assert extract_answer(text.replace("}", "").replace("</answer>", ""), truncated=True).answer is None
+
+
+@given(st.recursive(st.sampled_from("abc "), lambda inner: st.builds("{{{}}}".format, st.lists(inner).map("".join))))
+def test_a_box_ends_where_its_own_brace_closes(content):
+    marked = rf"So \boxed{{x{content}x}} and }} more {{"
+    assert extract_answer(marked).answer == f"x{content}x"

@@ -67,7 +67,7 @@ NOTHING_EARNED = [
     "47 and 77 make 124",
     "124/1",
     "#### 124 is my answer",
-    "#### 124\n" + "and more",
+    "#### 124\n" + "and more, 125",
     "#### None",
     "#### gold",
     "#### {gold}",

@@ -1,38 +1,48 @@
 r"""Where the answer of a completion is read: one rule for every check that compares answers.
 
-The answer is what stands after the **last answer mark**, and it ends the completion. Marks are
+Only what follows the last thinking block (`</think>`) counts; a completion that ends inside one has no answer. The
+answer is then what the **last mark** marks:
 
-- `####`, exactly four;
-- `Answer:` in any letter case, not inside a longer word;
+- `\boxed{...}` or `\fbox{...}`, braces inside it balanced, and `<answer>...</answer>`;
+- `####`, exactly four, and `Answer:` in any letter case: the rest of the line;
+- the words `answer is`: the rest of the sentence;
 - a capital `A` directly before a number written in the digits 0-9, neither of them part of a longer word:
-  `A124` and `A-3`, but not `BANANA 5`, `A5x` or `1A2`.
+  `A124` and `A-3`, but not `BANANA 5`, `A5x` or `1A2`: the rest of the line.
 
-So `A124 or A125` answers 125: whoever writes several answers is held to the last. The answer is one line, and only
-whitespace and one full stop may follow it. Nothing after the mark, or more text than the answer: there is no answer.
+So `A124 or A125` answers 125: whoever writes several answers is held to the last, save that boxes side by side are one
+answer that lists them. What follows the answer must not take it back (`wait`, `wrong`, ...), and after an answer that
+is not enclosed it must not hold a further number or a doubt either. Markdown emphasis, `$`, `\(...\)` around an answer
+and one full stop are no part of it. A mark that stands in a line of the prompt, repeated as it was, marks nothing.
 
 A completion **without any mark** answers by its last sentence, when that states exactly one number and holds no word of
 doubt; of an equation only what follows its last `=` is stated. So `So 3 + 4 = 7 apples.` answers 7, `3 and 4 make 7`
 nothing. A number is written in plain digits and is not part of a longer word, a fraction, a power or a percentage.
 
 A completion that the length limit cut off inside its answer has none: `A12` may have been on the way to `A124`. An
-answer is over when whitespace, a full stop or an exclamation mark follows it.
-
-What this rule does not read: `\boxed{}`, `<answer>` tags, Markdown emphasis around the mark, units and currency signs
-after a mark, LaTeX, words without a mark, an answer in the middle of the text. Each of them counts as wrong.
+answer is over when its box or tag is closed, or when whitespace, a full stop or an exclamation mark follows it.
 """
 
 import re
-from collections import deque
 from dataclasses import dataclass
 
+from earned.rewards.marks import Marked, last_mark
+
 MAX_ANSWER_CHARACTERS = 200
+MAX_BOX_CHARACTERS = 1000
 MAX_SENTENCE_CHARACTERS = 400
-DOUBT = frozenset(["or", "either", "maybe", "perhaps", "probably", "possibly", "approximately", "not", "cannot"])
+ECHO_CHARACTERS = 12
+"""A shorter line that the prompt also holds may still be meant as an answer."""
+RETRACTION = frozenset(["wait", "wrong", "incorrect", "mistake", "mistaken", "oops", "correction"])
+DOUBT = frozenset(
+    [
+        *("or", "either", "maybe", "perhaps", "probably", "possibly", "not", "cannot", "unsure", "unknown"),
+        *("approximately", "about", "around", "roughly", "approx", "nearly", "almost", "guess"),
+    ]
+)
 NOT_PLAIN = frozenset(["minus", "negative", "hundred", "thousand", "million", "billion", "percent"])
 """Words that make another number of the digits beside them."""
 
-# The one unbounded quantifier is possessive and starts at a letter A, so the search is linear in the text.
-_MARK = re.compile(r"(?<!#)####(?!#)|(?<!\w)(?:(?ai:answer:)|A(?=[+-]?[0-9][0-9.,]*+(?!\w)))")
+_THINKING = re.compile(r"<(/?)think(?:ing)?>")
 _OVER = (*" \n\r\t", ".", "!")
 _SENTENCE_END = re.compile(r"[.!?]\s")
 _DIGITS = re.compile(r"[0-9]++(?:[.,][0-9]++)*+")
@@ -40,6 +50,7 @@ _NUMBER = re.compile(
     r"(?<![\w.,/^\u2212+-])(?<![\u2212+-] )[+-]?[0-9]++(?:,[0-9]++)*+(?:\.[0-9]++)?+(?!\w|\s?[/^%]|[.,][0-9])"
 )
 _WORD = re.compile(r"[a-z]+")
+_AROUND = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("`", "`"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,46 +61,100 @@ class Extraction:
     reason: str
 
 
-def extract_answer(text: str, *, truncated: bool = False) -> Extraction:
+def extract_answer(text: str, *, prompt: str = "", truncated: bool = False) -> Extraction:
     r"""Return the answer a completion ends with; linear in the length of the text.
 
     Args:
         text: The completion.
-        truncated: True when the length limit ended it.
+        prompt: What the model was asked: what is only repeated from it is no answer.
+        truncated: True when the length limit ended the completion.
 
     >>> extract_answer("47+58=105;105+19=124;A124").answer
     '124'
-    >>> extract_answer("They are 124 in all.\n#### 124.").answer
-    '124'
+    >>> extract_answer(r"So it is $\boxed{\frac{1}{2}}$.").answer
+    '\\frac{1}{2}'
     >>> extract_answer("Answer: 124\nor was it 125?")
-    Extraction(answer=None, reason='text follows the answer')
+    Extraction(answer=None, reason="the answer is in doubt: '?'")
     >>> extract_answer("First 47 + 58.\nIt is 47 + 58 = 105.").answer
     '105'
     >>> extract_answer("It is 124 or 125")
     Extraction(answer=None, reason="no answer mark, and the last sentence doubts: 'or'")
     """
-    if truncated and not text.endswith(_OVER):
+    after = _after_thinking(text)
+    if after is None:
+        return Extraction(None, "the completion ends inside its thinking block")
+    mark = last_mark(after)
+    closed = mark is not None and mark.enclosed and mark.answer is not None
+    if truncated and not closed and not after.endswith(_OVER):
         return Extraction(None, "the length limit cut the completion off before an answer was over")
-    marks = deque(_MARK.finditer(text), maxlen=1)
-    if not marks:
-        return _stated(_last_sentence(text))
-    answer = trim(text[marks[0].end() :])
-    if not answer:
-        return Extraction(None, f"nothing follows the answer mark {marks[0].group()}")
-    if len(answer.splitlines()) > 1:
-        return Extraction(None, "text follows the answer")
-    if len(answer) > MAX_ANSWER_CHARACTERS:
-        return Extraction(None, f"the answer is longer than {MAX_ANSWER_CHARACTERS} characters")
-    return Extraction(answer, f"read after the answer mark {marks[0].group()}")
+    if mark is None:
+        return _stated(_last_sentence(after), prompt)
+    if _echoed(after, mark.start, prompt):
+        return Extraction(None, f"the line of the answer mark {mark.name} only repeats the prompt")
+    return _marked(mark)
 
 
 def trim(text: str) -> str:
-    """Return the text without the whitespace around it and without one full stop at its end.
+    r"""Return the text without the whitespace, Markdown emphasis, maths marks and one full stop around it.
 
-    >>> trim(" 124. ")
-    '124'
+    >>> trim(" 124. "), trim("**$x=2$**."), trim("$47"), trim("2*")
+    ('124', 'x=2', '$47', '2*')
     """
-    return text.strip().removesuffix(".").rstrip()
+    text = text.strip().removesuffix(".").rstrip()
+    if text.startswith("*") or text.endswith("**"):
+        text = text.strip("*").strip().removesuffix(".").rstrip()
+    for opening, closing in _AROUND:
+        inner = text[len(opening) : len(text) - len(closing)]
+        if text.startswith(opening) and text.endswith(closing) and inner and opening not in inner:
+            return trim(inner)
+    return text
+
+
+def _after_thinking(text: str) -> str | None:
+    """Return what follows the last thinking block; None when the text ends inside one."""
+    tags = list(_THINKING.finditer(text))
+    if not tags:
+        return text
+    return text[tags[-1].end() :] if tags[-1].group(1) else None
+
+
+def _marked(mark: Marked) -> Extraction:
+    if mark.answer is None:
+        return Extraction(None, f"{mark.name} is opened and not closed")
+    answer = trim(mark.answer)
+    if not answer:
+        return Extraction(None, f"nothing follows the answer mark {mark.name}")
+    limit = MAX_BOX_CHARACTERS if mark.enclosed else MAX_ANSWER_CHARACTERS
+    if len(answer) > limit:
+        return Extraction(None, f"the answer is longer than {limit} characters")
+    refusal = _taken_back(mark) or (None if mark.enclosed else _unsettled(mark))
+    return Extraction(None, refusal) if refusal else Extraction(answer, f"read after the answer mark {mark.name}")
+
+
+def _taken_back(mark: Marked) -> str | None:
+    words = [word for word in _words(mark.rest[:MAX_SENTENCE_CHARACTERS]) if word in RETRACTION]
+    return f"what follows takes the answer back: {words[0]!r}" if words else None
+
+
+def _unsettled(mark: Marked) -> str | None:
+    """Return why an answer that nothing encloses is not settled: a doubt in its words or after it, another number."""
+    prose = mark.answer if " " in mark.name else ""
+    doubts = [word for word in _words(f"{prose} {mark.rest}") if word in DOUBT and word != "or"]
+    if doubts or "?" in mark.rest:
+        return f"the answer is in doubt: {doubts[0] if doubts else '?'!r}"
+    if _DIGITS.search(mark.rest):
+        return "what follows the answer holds another number"
+    return "text follows the answer" if mark.name == "A" and mark.rest.strip() else None
+
+
+def _echoed(text: str, start: int, prompt: str) -> bool:
+    """Return whether the line around `start` is one of the prompt's."""
+    line = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0].strip()
+    return len(line) >= ECHO_CHARACTERS and line in prompt
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold().replace("n't", " not"))
 
 
 def _last_sentence(text: str) -> str:
@@ -99,12 +164,14 @@ def _last_sentence(text: str) -> str:
     return _SENTENCE_END.split(tail)[-1].strip()
 
 
-def _stated(sentence: str) -> Extraction:
+def _stated(sentence: str, prompt: str) -> Extraction:
     """Return the one number that a sentence states."""
     none = "no answer mark, and the last sentence"
     if len(sentence) > MAX_SENTENCE_CHARACTERS:
         return Extraction(None, f"{none} is longer than {MAX_SENTENCE_CHARACTERS} characters")
-    words = _WORD.findall(sentence.casefold().replace("n't", " not"))
+    if len(sentence) >= ECHO_CHARACTERS and sentence in prompt:
+        return Extraction(None, f"{none} only repeats the prompt")
+    words = _words(sentence)
     doubts = [word for word in words if word in DOUBT]
     if doubts or sentence.endswith("?"):
         return Extraction(None, f"{none} doubts: {doubts[0] if doubts else '?'!r}")

@@ -27,7 +27,7 @@ class ExactCheck(BuiltInCheck):
             shown = None if gold is None else gold[:80]
             reason = f"the gold answer {shown!r} cannot be compared"
             return Verdict(value=None, extracted=None, explanation=reason, rule=Rule.UNREADABLE_GOLD)
-        extraction = extract_answer(attempt.text, truncated=attempt.truncated)
+        extraction = extract_answer(attempt.text, prompt=attempt.problem.prompt, truncated=attempt.truncated)
         if extraction.answer is None:
             return Verdict(value=0.0, extracted=None, explanation=extraction.reason, rule=Rule.NO_ANSWER)
         right = unicodedata.normalize("NFC", extraction.answer) == wanted

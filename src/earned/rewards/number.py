@@ -46,7 +46,7 @@ class NumberCheck(BuiltInCheck):
             shown = None if gold_text is None else gold_text[:80]
             reason = f"the gold answer {shown!r} is not a number"
             return Verdict(value=None, extracted=None, explanation=reason, rule=Rule.UNREADABLE_GOLD)
-        extraction = extract_answer(attempt.text, truncated=attempt.truncated)
+        extraction = extract_answer(attempt.text, prompt=attempt.problem.prompt, truncated=attempt.truncated)
         if extraction.answer is None:
             return Verdict(value=0.0, extracted=None, explanation=extraction.reason, rule=Rule.NO_ANSWER)
         number = parse_number(extraction.answer)
