@@ -110,7 +110,7 @@ def test_read(text, answer):
         (r"<think>a</think>\boxed{1}<think>\boxed{42}", "inside its thinking block"),
         (r"<think>\boxed{42}</think>", "no answer mark"),
         ("about 61", "doubts: 'about'"),
-        ("#### " + "1" * 201, "longer than 200"),
+        ("#### " + "1" * 401, "longer than 400"),
         ("3 and 4 make 7", "states 3 numbers"),
         ("It is seven", "states no number"),
         ("3 + 4 = 7. Easy!", "states no number"),

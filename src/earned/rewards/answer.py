@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from earned.rewards.marks import Marked, last_mark
 
-MAX_ANSWER_CHARACTERS = 200
+MAX_ANSWER_CHARACTERS = 400
 MAX_BOX_CHARACTERS = 1000
 MAX_SENTENCE_CHARACTERS = 400
 ECHO_CHARACTERS = 12

@@ -6,6 +6,8 @@ from earned.errors import RecipeError
 from earned.recipe import Allowance, RewardPart, did_you_mean, validate
 from earned.rewards.controls import ConstantReward, RandomReward
 from earned.rewards.exact import ExactCheck, read_gold_text
+from earned.rewards.expression import math_check
+from earned.rewards.maths.gold import read_gold_expression
 from earned.rewards.number import NumberCheck, read_gold_number
 from earned.rewards.user_reward import FILE_MARK, HANDED_OVER, Resources, file_reward, handed_over_reward
 from earned.rewards.verdict import BuiltInCheck, Check, PerAttempt
@@ -17,10 +19,17 @@ CHECKS: Mapping[str, type[BuiltInCheck]] = {
     "constant": ConstantReward,
 }
 
+POOLED: Mapping[str, Callable[[str, RewardPart, Resources], Check]] = {"math": math_check}
+"""Checks that judge in processes which can be killed, and so are made with the pool of the run."""
+
 CONTROLS: Mapping[str, Allowance] = {"random": "random_reward", "constant": "constant_reward"}
 """Checks that cannot teach anything, and the word in `rewards.allow` that says they are meant."""
 
-GOLD_PARSERS: Mapping[str, Callable[[str], object | None]] = {"number": read_gold_number, "exact": read_gold_text}
+GOLD_PARSERS: Mapping[str, Callable[[str], object | None]] = {
+    "number": read_gold_number,
+    "exact": read_gold_text,
+    "math": read_gold_expression,
+}
 """From a check that compares with the gold answer to what it makes of one; None when it can make nothing of it."""
 
 
@@ -33,7 +42,7 @@ def make_check(where: str, part: RewardPart, resources: Resources | None = None)
     >>> make_check("rewards.answer", RewardPart(check="numbr"))
     Traceback (most recent call last):
     earned.errors.RecipeError: rewards.answer.check: unknown check 'numbr', allowed: 'number', 'exact', 'random', \
-'constant', or a function of yours: 'FILE.py:function'. Did you mean 'number'?
+'constant', 'math', or a function of yours: 'FILE.py:function'. Did you mean 'number'?
     """
     return _make(CHECKS, where, part, resources)
 
@@ -47,15 +56,15 @@ def make_answer_check(check: str, resources: Resources | None = None) -> Check:
     >>> make_answer_check("random")
     Traceback (most recent call last):
     earned.errors.RecipeError: evaluation.check: 'random' does not look at the answer, so it measures no accuracy. Use \
-'number', 'exact', or a function of yours: 'FILE.py:function'. As a control it is a reward: check = "random" in \
-[rewards.NAME]
+'number', 'exact', 'math', or a function of yours: 'FILE.py:function'. As a control it is a reward: check = "random" \
+in [rewards.NAME]
     """
     judges = {name: kind for name, kind in CHECKS.items() if name not in CONTROLS}
     if check in CONTROLS:
         raise RecipeError(
             f"evaluation.check: {check!r} does not look at the answer, so it measures no accuracy. Use "
-            f"{', '.join(map(repr, judges))}, or a function of yours: 'FILE.py:function'. As a control it is a reward: "
-            f'check = "{check}" in [rewards.NAME]'
+            f"{', '.join(map(repr, [*judges, *POOLED]))}, or a function of yours: 'FILE.py:function'. As a control it "
+            f'is a reward: check = "{check}" in [rewards.NAME]'
         )
     return _make(judges, "evaluation", RewardPart(check=check), resources)
 
@@ -63,13 +72,19 @@ def make_answer_check(check: str, resources: Resources | None = None) -> Check:
 def _make(checks: Mapping[str, type[BuiltInCheck]], where: str, part: RewardPart, resources: Resources | None) -> Check:
     if part.check in checks:
         return PerAttempt(validate(checks[part.check], part.options, f"{where}.options"))
+    if part.check in POOLED:
+        return POOLED[part.check](where, part, _required(resources, where, part))
     own = file_reward if FILE_MARK in part.check else handed_over_reward if part.check == HANDED_OVER else None
     if own is None:
-        allowed = ", ".join(map(repr, checks))
+        allowed = ", ".join(map(repr, [*checks, *POOLED]))
         raise RecipeError(
             f"{where}.check: unknown check {part.check!r}, allowed: {allowed}, or a function of yours: "
-            f"'FILE.py:function'.{did_you_mean(part.check, [*checks])}"
+            f"'FILE.py:function'.{did_you_mean(part.check, [*checks, *POOLED])}"
         )
+    return own(where, part, _required(resources, where, part))
+
+
+def _required(resources: Resources | None, where: str, part: RewardPart) -> Resources:
     if resources is None:
-        raise RecipeError(f"{where}.check: {part.check!r}: this command takes only the built-in checks")
-    return own(where, part, resources)
+        raise RecipeError(f"{where}.check: {part.check!r}: this command takes only checks that need no processes")
+    return resources

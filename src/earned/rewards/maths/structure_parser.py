@@ -1,0 +1,240 @@
+r"""Structures: lists, relations, tuples, intervals, sets, matrices, quantities with units, words; then expressions.
+
+Tokens are split at the outermost level, so nothing is searched twice at one depth.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+from earned.rewards.maths.expression_parser import FUNCTIONS, MAX_DEPTH, ExpressionParser
+from earned.rewards.maths.tokens import Token, tokenize
+from earned.rewards.maths.tree import (
+    Dots,
+    FiniteSet,
+    Group,
+    Listing,
+    Matrix,
+    Node,
+    Quantity,
+    Ratio,
+    Relation,
+    SetOperation,
+    UnreadableError,
+    Words,
+)
+from earned.rewards.maths.units import unit_of
+
+MAX_ITEMS = 200
+RELATIONS = {"=": "=", "<": "<", ">": ">", "\\le": "<=", "\\ge": ">=", "\\ne": "!=", "\\in": "in", "\\to": "="}
+SET_OPERATIONS = {"\\cup": "union", "\\cap": "intersection", "\\setminus": "difference"}
+_OPENERS = frozenset(["(", "[", "{", "{.", "\\lfloor", "\\lceil", "\\begin"])
+_CLOSERS = frozenset([")", "]", "}", "}.", "\\rfloor", "\\rceil", "\\end"])
+_CURRENCIES = frozenset("$€£")
+_MATRIX = re.compile(r"\\begin\s*\{([pbB]?matrix|array)\}(?:\s*\{[clr|\s]*\})?(.*)\\end\s*\{\1\}", re.DOTALL)
+_WRAPPED = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox)\s*\{([^{}]*)\}")
+_WORDLIKE = re.compile(r"[^\W\d_](?:[^\W\d_]|[\s,.'()-])*", re.UNICODE)
+_LONG_WORD = re.compile(r"[^\W\d_]{3,}", re.UNICODE)
+_ALL_REALS = re.compile(r"all real numbers|all reals", re.IGNORECASE)
+
+Tokens = Sequence[Token]
+
+
+def readings(text: str) -> tuple[Node, ...]:
+    """Return what a text can mean: one tree, or two where a comma may separate thousands or items; never none.
+
+    Raises:
+        UnreadableError: it means nothing that is in the grammar.
+
+    >>> [len(readings(text)) for text in ("1234", "1,234", "1, 234")]
+    [1, 2, 1]
+    """
+    words = as_words(text)
+    if words is not None:
+        return (words,)
+    matrix = _MATRIX.search(text)
+    if matrix and not text[: matrix.start()].strip("\\left([$ ") and not text[matrix.end() :].strip("\\right)]$ "):
+        return (_matrix(matrix.group(2)),)
+    if "\\begin" in text:
+        raise UnreadableError("it holds an environment that is no matrix")
+    first = parse(tokenize(text))
+    try:
+        second = parse(tokenize(text, grouped=False))
+    except UnreadableError:
+        return (first,)
+    return (first,) if second == first else (first, second)
+
+
+def as_words(text: str) -> Words | None:
+    r"""Return a text that is plain words, evened out; None for anything mathematical.
+
+    >>> as_words(r"\text{Tuesday}."), as_words("no  Solution"), as_words("xy"), as_words(r"\text{A}")
+    (Words(text='tuesday'), Words(text='no solution'), None, None)
+    """
+    bare = _WRAPPED.sub(lambda found: found.group(1), text).replace("\\ ", " ").strip().removesuffix(".").strip()
+    if not _WORDLIKE.fullmatch(bare) or not _LONG_WORD.search(bare):
+        return None
+    words = bare.casefold().split()
+    if all(word.strip("()") in FUNCTIONS or len(word.strip("()")) < 3 for word in words) or "(" in bare.strip("()"):
+        return None
+    return Words(" ".join(words).strip("()"))
+
+
+def parse(tokens: Tokens, depth: int = 0) -> Node:
+    """Return the tree of tokens.
+
+    Raises:
+        UnreadableError: they are not in the grammar.
+    """
+    if depth > MAX_DEPTH:
+        raise UnreadableError(f"it is nested more than {MAX_DEPTH} deep")
+    tokens = _without_ends(tokens)
+    if not tokens:
+        raise UnreadableError("nothing is there")
+    for rule in (_listing, _relation, _set_operation, _brackets, _ratio, _plus_minus):
+        node = rule(tokens, depth)
+        if node is not None:
+            return node
+    return _quantity(tokens)
+
+
+def _without_ends(tokens: Tokens) -> Tokens:
+    """Return the tokens without a full stop, comma or semicolon at the end."""
+    while tokens and tokens[-1].text in (".", ",", ";", "$") and len(tokens) > 1:
+        tokens = tokens[:-1]
+    return tokens
+
+
+def _split(tokens: Tokens, separates: Callable[[Token], bool]) -> tuple[list[Tokens], list[str]]:
+    """Return the stretches between the outermost separators, and the separators."""
+    parts: list[Tokens] = []
+    between: list[str] = []
+    start = level = 0
+    for index, token in enumerate(tokens):
+        structural = token.kind in ("sign", "command")
+        level += (structural and token.text in _OPENERS) - (structural and token.text in _CLOSERS)
+        if level < 0:
+            raise UnreadableError("a bracket is closed that was not opened")
+        if level == 0 and separates(token):
+            parts.append(tokens[start:index])
+            between.append(token.text)
+            start = index + 1
+    if level:
+        raise UnreadableError("a bracket is not closed")
+    return [*parts, tokens[start:]], between
+
+
+def _separates_items(token: Token) -> bool:
+    return token.text in (",", ";", "and", "or", "\\land", "\\lor") and token.kind != "number"
+
+
+def _listing(tokens: Tokens, depth: int) -> Node | None:
+    parts, between = _split(tokens, _separates_items)
+    if not between:
+        return None
+    items = [part for part in parts if part]
+    if len(items) > MAX_ITEMS:
+        raise UnreadableError(f"it lists more than {MAX_ITEMS} things")
+    joint = "or" if any(word in ("or", "\\lor") for word in between) else ","
+    return Listing(tuple(_item(part, depth + 1) for part in items), joint)
+
+
+def _item(tokens: Tokens, depth: int) -> Node:
+    return Dots() if [token.text for token in tokens] == ["\\ldots"] else parse(tokens, depth)
+
+
+def _relation(tokens: Tokens, depth: int) -> Node | None:
+    sides, operators = _split(tokens, lambda token: token.text in RELATIONS and token.kind != "number")
+    if not operators:
+        return None
+    if len(operators) > MAX_DEPTH:
+        raise UnreadableError(f"it chains more than {MAX_DEPTH} relations")
+    first = _label(sides[0]) if operators[0] == "=" else None
+    rest = tuple(parse(side, depth + 1) for side in (sides if first is None else sides[1:]))
+    return Relation(tuple(RELATIONS[o] for o in operators), rest if first is None else (first, *rest))
+
+
+def _label(tokens: Tokens) -> Words | None:
+    r"""Return words or signs that only say what is equal to something: `\text{Area} = 6`, `\angle ABC = 30`."""
+    wordy = any(token.kind == "text" and len(token.text) > 1 for token in tokens)
+    return (
+        Words(" ".join(token.text for token in tokens))
+        if wordy or tokens[:1] == (Token("command", "\\angle"),)
+        else None
+    )
+
+
+def _set_operation(tokens: Tokens, depth: int) -> Node | None:
+    parts, names = _split(tokens, lambda token: token.text in SET_OPERATIONS)
+    if not names:
+        return None
+    if len(set(names)) > 1:
+        raise UnreadableError("it mixes operations on sets without brackets")
+    return SetOperation(SET_OPERATIONS[names[0]], tuple(parse(part, depth + 1) for part in parts))
+
+
+def _brackets(tokens: Tokens, depth: int) -> Node | None:
+    """Read a pair of brackets around everything: a set, a tuple, an interval."""
+    first, last = tokens[0], tokens[-1]
+    if first.kind != "sign" or last.kind != "sign" or _closing_index(tokens) != len(tokens) - 1:
+        return None
+    inside = tokens[1:-1]
+    if first.text == "{." and last.text == "}.":
+        return FiniteSet(tuple(_item(part, depth + 1) for part in _comma_parts(inside)))
+    if first.text == "{" and last.text == "}":
+        return parse(inside, depth + 1)
+    if first.text in "([" and last.text in ")]":
+        parts = _comma_parts(inside)
+        if len(parts) > 1:
+            return Group(first.text, tuple(_item(part, depth + 1) for part in parts), last.text)
+        if first.text == "(" and last.text == ")" and inside:
+            return parse(inside, depth + 1)
+    return None
+
+
+def _comma_parts(tokens: Tokens) -> list[Tokens]:
+    parts = _split(tokens, lambda token: token.text in (",", ";") and token.kind == "sign")[0] if tokens else []
+    if len(parts) > MAX_ITEMS:
+        raise UnreadableError(f"it lists more than {MAX_ITEMS} things")
+    return parts
+
+
+def _closing_index(tokens: Tokens) -> int:
+    """Return where the bracket that opens the tokens closes, -1 where the first is none or it never does."""
+    level = 0
+    for index, token in enumerate(tokens):
+        structural = token.kind in ("sign", "command")
+        level += (structural and token.text in _OPENERS) - (structural and token.text in _CLOSERS)
+        if level <= 0:
+            return index if index else -1
+    return -1
+
+
+def _ratio(tokens: Tokens, depth: int) -> Node | None:
+    parts, colons = _split(tokens, lambda token: token.text == ":" and token.kind == "sign")
+    return Ratio(tuple(parse(part, depth + 1) for part in parts)) if colons else None
+
+
+def _plus_minus(tokens: Tokens, _: int) -> Node | None:
+    r"""Read `a \pm b` as the list of both."""
+    if not any(token.text in ("\\pm", "\\mp") for token in tokens):
+        return None
+    return Listing(tuple(ExpressionParser(tokens, sign).read() for sign in (1, -1)))
+
+
+def _quantity(tokens: Tokens) -> Node:
+    """Read an expression with a currency before it or a unit behind it."""
+    currency = next((token.text for token in tokens[:2] if token.kind == "sign" and token.text in _CURRENCIES), None)
+    if currency is not None:
+        rest = [token for token in tokens if token.text not in _CURRENCIES]
+        return Quantity(ExpressionParser(rest).read(), currency)
+    end, unit = unit_of(tokens)
+    if unit and end:
+        return Quantity(ExpressionParser(tokens[:end]).read(), unit)
+    return ExpressionParser(tokens).read()
+
+
+def _matrix(body: str) -> Node:
+    rows = [row for row in body.split("\\\\") if row.strip()]
+    if len(rows) > MAX_ITEMS:
+        raise UnreadableError(f"it has more than {MAX_ITEMS} rows")
+    return Matrix(tuple(tuple(parse(tokenize(cell)) for cell in row.split("&")) for row in rows))
