@@ -100,14 +100,19 @@ def trim(text: str) -> str:
     >>> trim(" 124. "), trim("**$x=2$**."), trim("$47"), trim("2*")
     ('124', 'x=2', '$47', '2*')
     """
-    text = text.strip().removesuffix(".").rstrip()
+    text = _without_stop(text)
     if text.startswith("*") or text.endswith("**"):
-        text = text.strip("*").strip().removesuffix(".").rstrip()
+        text = _without_stop(text.strip("*"))
     for opening, closing in _AROUND:
         inner = text[len(opening) : len(text) - len(closing)]
         if text.startswith(opening) and text.endswith(closing) and inner and opening not in inner:
             return trim(inner)
     return text
+
+
+def _without_stop(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith("..") else text.removesuffix(".").rstrip()
 
 
 def _after_thinking(text: str) -> str | None:

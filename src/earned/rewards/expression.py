@@ -16,6 +16,7 @@ from earned.rewards import maths
 from earned.rewards.answer import Extraction, extract_answer
 from earned.rewards.maths.gold import gold_text, plain_number, read_gold_expression
 from earned.rewards.maths.policy import Policy
+from earned.rewards.maths.tokens import ANALYSIS
 from earned.rewards.maths.tree import Number
 from earned.rewards.user_reward import Resources
 from earned.rewards.verdict import Verdict, failure
@@ -66,7 +67,7 @@ class MathCheck:
         rest = [pair for pair in pairs if pair not in plain]
         policy = self.options.model_dump(include=set(Policy.model_fields))
         first = self._asked(self.ours, rest, {"policy": policy})
-        unread = [pair for pair in rest if first[pair].rule is Rule.UNREADABLE and "\\" in pair[1]]
+        unread = [p for p in rest if first[p].rule is Rule.UNREADABLE and any(name in p[1] for name in ANALYSIS)]
         return plain | first | self._asked(self.second_opinion, unread, {})
 
     def _asked(self, function: Function, pairs: list[Pair], more: Mapping[str, object]) -> dict[Pair, Verdict]:
@@ -134,7 +135,7 @@ def _verdict(pair: Pair, outcome: Outcome) -> Verdict:
         rule, reason = cast(list[str], outcome.value)
         return _said(pair, Rule(rule), f"{reason} (gold: {pair[0][:80]})")
     if outcome.ending is Ending.TIMED_OUT:
-        return _said(pair, Rule.TIMED_OUT, f"took too long to compare: {outcome.detail}")
+        return _said(pair, Rule.TIMED_OUT, f"took too long to compare: it {outcome.detail.partition(',')[0]}")
     if outcome.ending is Ending.DIED:
         return _said(pair, Rule.UNREADABLE, f"ends the process that compares it: {outcome.detail}")
     return failure(f"comparing {pair[1]!r} with {pair[0]!r} failed: {outcome.detail}")

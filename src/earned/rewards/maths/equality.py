@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from earned.rewards.maths.evaluate import UndefinedError, agree, exact
 from earned.rewards.maths.policy import Policy
-from earned.rewards.maths.sets import Interval, as_pieces
+from earned.rewards.maths.sets import REALS, Interval, as_pieces
 from earned.rewards.maths.tree import (
     INFINITY,
     MINUS_ONE,
@@ -51,7 +51,7 @@ def same(gold: Node, answer: Node, policy: Policy) -> bool:
     """
     if gold == answer:
         return True
-    if isinstance(gold, Words) or isinstance(answer, Words):
+    if (isinstance(gold, Words) or isinstance(answer, Words)) and REALS.isdisjoint((gold, answer)):
         return False
     if isinstance(gold, Listing) or isinstance(answer, Listing):
         return _same_listing(gold, answer, policy)
@@ -59,7 +59,8 @@ def same(gold: Node, answer: Node, policy: Policy) -> bool:
         return _same_relation(gold, answer, policy)
     if isinstance(gold, Quantity) or isinstance(answer, Quantity):
         return _same_quantity(gold, answer, policy)
-    if isinstance(gold, Group | FiniteSet | SetOperation) or isinstance(answer, Group | FiniteSet | SetOperation):
+    collections = Group | FiniteSet | SetOperation
+    if isinstance(gold, collections) or isinstance(answer, collections) or not REALS.isdisjoint((gold, answer)):
         return _same_collection(gold, answer, policy)
     if isinstance(gold, Ratio) or isinstance(answer, Ratio):
         return _same_ratio(gold, answer, policy)
@@ -273,7 +274,9 @@ def _is_set(node: Node) -> bool:
     """Return whether a node can only be a set of numbers: a union, an inequality, or a list of them."""
     if isinstance(node, Listing):
         return any(_is_set(item) for item in node.items)
-    return isinstance(node, SetOperation) or (isinstance(node, Relation) and set(node.operators) != {"="})
+    return (
+        isinstance(node, SetOperation) or node in REALS or (isinstance(node, Relation) and set(node.operators) != {"="})
+    )
 
 
 def _intervals_matched(wanted: Sequence[Interval], given: Sequence[Interval], policy: Policy) -> bool:

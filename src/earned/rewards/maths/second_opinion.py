@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from math_verify import LatexExtractionConfig, parse, verify
 
-from earned.rewards.maths.tokens import Token, tokenize
+from earned.rewards.maths.tokens import ANALYSIS, Token, tokenize
 from earned.rewards.maths.tree import UnreadableError
 from earned.vocabulary import Rule
 
@@ -48,6 +48,8 @@ def too_risky(answer: str) -> str | None:
         tokens = tokenize(answer)
     except UnreadableError as error:
         return str(error)
+    if not any(token.text in ANALYSIS for token in tokens) or any(token.kind == "text" for token in tokens):
+        return "it is not in the grammar"
     if any(token.kind == "number" and len(token.text) > MAX_DIGITS for token in tokens):
         return f"it holds a number of more than {MAX_DIGITS} digits"
     if any(token.text in ("!", "\\binom") for token in tokens):

@@ -5,6 +5,7 @@ Tokens are split at the outermost level, so nothing is searched twice at one dep
 
 import re
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 from earned.rewards.maths.expression_parser import FUNCTIONS, MAX_DEPTH, ExpressionParser
 from earned.rewards.maths.tokens import Token, tokenize
@@ -15,6 +16,7 @@ from earned.rewards.maths.tree import (
     Listing,
     Matrix,
     Node,
+    Number,
     Quantity,
     Ratio,
     Relation,
@@ -34,7 +36,9 @@ _MATRIX = re.compile(r"\\begin\s*\{([pbB]?matrix|array)\}(?:\s*\{[clr|\s]*\})?(.
 _WRAPPED = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox)\s*\{([^{}]*)\}")
 _WORDLIKE = re.compile(r"[^\W\d_](?:[^\W\d_]|[\s,.'()-])*", re.UNICODE)
 _LONG_WORD = re.compile(r"[^\W\d_]{3,}", re.UNICODE)
-_ALL_REALS = re.compile(r"all real numbers|all reals", re.IGNORECASE)
+_CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})\s*(a\.?m\.?|p\.?m\.?)?", re.IGNORECASE)
+_BASED = re.compile(r"([0-9A-Z]{1,40})_\{?([0-9]{1,2})\}?")
+_SCALES = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 
 Tokens = Sequence[Token]
 
@@ -48,9 +52,9 @@ def readings(text: str) -> tuple[Node, ...]:
     >>> [len(readings(text)) for text in ("1234", "1,234", "1, 234")]
     [1, 2, 1]
     """
-    words = as_words(text)
-    if words is not None:
-        return (words,)
+    whole = as_words(text) or _as_clock(text) or _as_based(text)
+    if whole is not None:
+        return (whole,)
     matrix = _MATRIX.search(text)
     if matrix and not text[: matrix.start()].strip("\\left([$ ") and not text[matrix.end() :].strip("\\right)]$ "):
         return (_matrix(matrix.group(2)),)
@@ -77,6 +81,28 @@ def as_words(text: str) -> Words | None:
     if all(word.strip("()") in FUNCTIONS or len(word.strip("()")) < 3 for word in words) or "(" in bare.strip("()"):
         return None
     return Words(" ".join(words).strip("()"))
+
+
+def _as_clock(text: str) -> Words | None:
+    """Return a time of day, which is no ratio: `9:05 am`."""
+    clock = _CLOCK.fullmatch(_WRAPPED.sub(lambda found: found.group(1), text).strip())
+    if clock is None or int(clock.group(1)) > 24 or int(clock.group(2)) > 59:
+        return None
+    half = (clock.group(3) or "").replace(".", "").casefold()
+    return Words(f"{int(clock.group(1))}:{clock.group(2)} {half}".strip())
+
+
+def _as_based(text: str) -> Number | None:
+    """Return a number whose digits in another base are letters too: `2A_{16}`."""
+    based = _BASED.fullmatch(text.strip())
+    if based is None or based.group(1).isdigit():
+        return None
+    base = int(based.group(2))
+    return Number(Fraction(int(based.group(1), base))) if _fits(based.group(1), base) else None
+
+
+def _fits(digits: str, base: int) -> bool:
+    return 2 <= base <= 36 and all(int(digit, 36) < base for digit in digits)
 
 
 def parse(tokens: Tokens, depth: int = 0) -> Node:
@@ -223,6 +249,7 @@ def _plus_minus(tokens: Tokens, _: int) -> Node | None:
 
 def _quantity(tokens: Tokens) -> Node:
     """Read an expression with a currency before it or a unit behind it."""
+    tokens = _scaled(tokens)
     currency = next((token.text for token in tokens[:2] if token.kind == "sign" and token.text in _CURRENCIES), None)
     if currency is not None:
         rest = [token for token in tokens if token.text not in _CURRENCIES]
@@ -231,6 +258,18 @@ def _quantity(tokens: Tokens) -> Node:
     if unit and end:
         return Quantity(ExpressionParser(tokens[:end]).read(), unit)
     return ExpressionParser(tokens).read()
+
+
+def _scaled(tokens: Tokens) -> Tokens:
+    """Return the tokens with `5 million` as a number."""
+    scaled: list[Token] = []
+    for token in tokens:
+        power = _SCALES.get(token.text.casefold()) if token.kind in ("letters", "text") else None
+        if power is not None and scaled and scaled[-1].kind == "number":
+            scaled[-1] = Token("number", f"{scaled[-1].text} {token.text}", scaled[-1].value * 10**power)
+        else:
+            scaled.append(token)
+    return scaled
 
 
 def _matrix(body: str) -> Node:

@@ -17,6 +17,9 @@ MAX_DIGITS = 1000
 MAX_EXPONENT = 5000
 """Of a number in scientific notation."""
 
+ANALYSIS = frozenset(["\\int", "\\iint", "\\oint", "\\sum", "\\prod", "\\lim"])
+"""What our grammar leaves to math-verify. Of other texts that it cannot read math-verify would accept parts:
+`12\\text{ or so}`."""
 _SIGNS = str.maketrans(
     {
         **dict.fromkeys("\u2212\u2013\u2014\u2010\u2011", "-"),
@@ -87,6 +90,7 @@ _UNGROUPED = re.compile(rf"()({_PLAIN})?(\.[0-9]*+)?(?:[eE]([+-]?[0-9]++)(?![0-9
 _REPEATING = re.compile(r"([0-9]*+\.[0-9]*+)(?:\\overline\s*\{([0-9]++)\}|\\(?:dot|bar)\s*\{([0-9]++)\}|\(([0-9]++)\))")
 _TAIL = re.compile(r"[0-9]*+\.([0-9]++)\s*(?:\\[lc]?dots|\.\.\.)")
 _COMMAND = re.compile(r"\\([a-zA-Z]++|.)", re.DOTALL)
+_WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[\s.'-])*+")
 _LETTERS = re.compile(r"[a-zA-Z]++")
 
 
@@ -117,11 +121,9 @@ def tokenize(text: str, *, grouped: bool = True) -> tuple[Token, ...]:
     tokens: list[Token] = []
     at, depth = 0, 0
     while at < len(text):
-        token, at = _next(text, at, grouped and depth == 0)
-        if token is None:
-            continue
-        depth += (token.text in _OPENERS) - (token.text in _CLOSERS) if token.kind == "sign" else 0
-        tokens.append(token)
+        found, at = _next(text, at, grouped and depth == 0)
+        depth += sum((token.text in _OPENERS) - (token.text in _CLOSERS) for token in found if token.kind == "sign")
+        tokens += found
     return tuple(tokens)
 
 
@@ -135,30 +137,30 @@ def _evened(text: str) -> str:
     return text.replace(r"\$", "$").replace(r"\%", "%").replace(r"\{", r"\lbrace ").replace(r"\}", r"\rbrace ")
 
 
-def _next(text: str, at: int, grouped: bool) -> tuple[Token | None, int]:
-    """Return the token at a place, None for what says nothing, and the place after it."""
+def _next(text: str, at: int, grouped: bool) -> tuple[tuple[Token, ...], int]:
+    r"""Return the token at a place, none for what says nothing and all of a `\text{...}`, and the place after it."""
     number = _number(text, at, grouped)
     if number is not None:
-        return number
+        return (number[0],), number[1]
     if text[at].isspace():
-        return None, at + 1
+        return (), at + 1
     nothing = _NOTHING.match(text, at)
     if nothing:
-        return None, nothing.end()
+        return (), nothing.end()
     if text[at] == "\\":
         return _command(text, at)
     letters = _LETTERS.match(text, at)
     if letters:
-        return Token("letters", letters.group()), letters.end()
+        return (Token("letters", letters.group()),), letters.end()
     for long, short in _ASCII.items():
         if text.startswith(long, at):
-            return Token("command" if short[0] == "\\" else "sign", short), at + len(long)
+            return (Token("command" if short[0] == "\\" else "sign", short),), at + len(long)
     if text[at] in "+-*/^_=<>()[]{}|!,;:%$'&&\"?.€£@":
-        return Token("sign", text[at]), at + 1
+        return (Token("sign", text[at]),), at + 1
     raise UnreadableError(f"it holds {text[at]!r}")
 
 
-def _command(text: str, at: int) -> tuple[Token | None, int]:
+def _command(text: str, at: int) -> tuple[tuple[Token, ...], int]:
     found = _COMMAND.match(text, at)
     if found is None:
         raise UnreadableError("it ends in a backslash")
@@ -170,17 +172,16 @@ def _command(text: str, at: int) -> tuple[Token | None, int]:
         return _text(inside[0]), inside[1]
     same = _SAME.get(name, name)
     if same in ("*", "/", "<", ">", "|", "{.", "}.", "[", "]"):
-        return Token("sign", same), end
-    return Token("command", "\\" + same), end
+        return (Token("sign", same),), end
+    return (Token("command", "\\" + same),), end
 
 
-def _text(content: str) -> Token | None:
-    r"""Return the token of what `\text{...}` holds: a number when it is one."""
+def _text(content: str) -> tuple[Token, ...]:
+    r"""Return the tokens of what `\text{...}` holds: one run of words, or whatever else it is."""
     content = content.replace("\\ ", " ").strip()
-    number = _number(content, 0, grouped=True) if content else None
-    if number is not None and number[1] == len(content):
-        return number[0]
-    return Token("text", " ".join(content.split())) if content else None
+    if not content or "\\" in content or not _WORDS.fullmatch(content):
+        return tokenize(content)
+    return (Token("text", " ".join(content.split())),)
 
 
 def _number(text: str, at: int, grouped: bool) -> tuple[Token, int] | None:

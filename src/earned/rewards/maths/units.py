@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from earned.rewards.answer import DOUBT
 from earned.rewards.maths.expression_parser import FUNCTIONS
 from earned.rewards.maths.tokens import Token
 
@@ -95,5 +96,5 @@ def _is_unit(token: Token, alone: bool) -> bool:
     if alone:
         return False
     if token.kind == "text":
-        return True
+        return DOUBT.isdisjoint(token.text.casefold().split())
     return token.kind == "letters" and (token.text in BARE or (len(token.text) >= 3 and token.text not in FUNCTIONS))
