@@ -82,11 +82,21 @@ def boxed(text: str) -> str | None:
         return None
     if not text.startswith("{", start):
         return re.split(r"[$\n]", text[start:], maxsplit=1)[0].strip()
+    inside = braced(text, start)
+    return None if inside is None else inside[0].strip()
+
+
+def braced(text: str, start: int) -> tuple[str, int] | None:
+    """Return what the brace at a place holds and where it ends, None when it is never closed.
+
+    >>> braced("{a{b}}c", 0), braced("{a", 0)
+    (('a{b}', 6), None)
+    """
     depth = 0
     for brace in _BRACE.finditer(text, start):
         depth += {"{": 1, "}": -1}.get(brace.group(), 0)
         if depth == 0 and brace.group() == "}":
-            return text[start + 1 : brace.start()].strip()
+            return text[start + 1 : brace.start()], brace.end()
     return None
 
 

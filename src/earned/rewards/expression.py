@@ -136,7 +136,7 @@ def _verdict(pair: Pair, outcome: Outcome) -> Verdict:
         return _said(pair, Rule(rule), f"{reason} (gold: {pair[0][:80]})")
     if outcome.ending is Ending.TIMED_OUT:
         return _said(pair, Rule.TIMED_OUT, f"took too long to compare: it {outcome.detail.partition(',')[0]}")
-    if outcome.ending is Ending.DIED:
+    if outcome.ending is Ending.DIED or outcome.detail.startswith(MemoryError.__name__):
         return _said(pair, Rule.UNREADABLE, f"ends the process that compares it: {outcome.detail}")
     return failure(f"comparing {pair[1]!r} with {pair[0]!r} failed: {outcome.detail}")
 

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from earned.problems.golds import braced
+
 _KINDS = {
     "boxed": r"\\f?boxed(?![a-zA-Z])",
     "tag": r"<answer>",
@@ -19,7 +21,6 @@ _KINDS = {
     "letter": r"(?<!\w)A(?=[+-]?[0-9][0-9.,]*+(?!\w))",
 }
 _MARK = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
-_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _UNBRACED = re.compile(r"[+-]?[0-9][0-9.,]*+|\\[a-zA-Z]++|\S")
 _BETWEEN = re.compile(r"(?:[\s,;$.&]|\\[,;!() ]|and(?!\w)|or(?!\w))*+")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)")
@@ -87,12 +88,7 @@ def box_content(text: str, start: int) -> tuple[str, int] | None:
     if not text.startswith("{", start):
         token = _UNBRACED.match(text, start)
         return (token.group().rstrip(".,"), start + len(token.group().rstrip(".,"))) if token else None
-    depth = 0
-    for brace in _BRACE.finditer(text, start):
-        depth += {"{": 1, "}": -1}.get(brace.group(), 0)
-        if depth == 0:
-            return text[start + 1 : brace.start()], brace.end()
-    return None
+    return braced(text, start)
 
 
 def _tag(text: str, marks: deque[re.Match[str]]) -> Marked:

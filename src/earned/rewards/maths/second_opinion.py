@@ -68,7 +68,7 @@ def _nesting(tokens: tuple[Token, ...]) -> str | None:
             exponents.pop()
         if token.text == "^" and any(exponents):
             return "it holds a power of a power"
-        if before.text == "^" and token.kind == "number" and token.value > 100:
+        if (before.text == "^" or any(exponents)) and token.kind == "number" and token.value > 100:
             return "it holds a large power"
         if len(exponents) > MAX_DEPTH:
             return f"it is nested more than {MAX_DEPTH} deep"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from earned.rewards.maths.expression_parser import FUNCTIONS, MAX_DEPTH, ExpressionParser
-from earned.rewards.maths.tokens import Token, tokenize
+from earned.rewards.maths.tokens import MAX_CHARACTERS, Token, tokenize
 from earned.rewards.maths.tree import (
     Dots,
     FiniteSet,
@@ -38,13 +38,16 @@ _WORDLIKE = re.compile(r"[^\W\d_](?:[^\W\d_]|[\s,.'()-])*", re.UNICODE)
 _LONG_WORD = re.compile(r"[^\W\d_]{3,}", re.UNICODE)
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})\s*(a\.?m\.?|p\.?m\.?)?", re.IGNORECASE)
 _BASED = re.compile(r"([0-9A-Z]{1,40})_\{?([0-9]{1,2})\}?")
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _SCALES = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 
 Tokens = Sequence[Token]
 
 
-def readings(text: str) -> tuple[Node, ...]:
-    """Return what a text can mean: one tree, or two where a comma may separate thousands or items; never none.
+def readings(text: str, *, decimal_comma: bool = False) -> tuple[Node, ...]:
+    """Return what a text can mean: one tree, or several where a comma may have several meanings; never none.
+
+    Between groups of three digits it separates thousands or items, and with `decimal_comma` decimals anywhere.
 
     Raises:
         UnreadableError: it means nothing that is in the grammar.
@@ -52,6 +55,10 @@ def readings(text: str) -> tuple[Node, ...]:
     >>> [len(readings(text)) for text in ("1234", "1,234", "1, 234")]
     [1, 2, 1]
     """
+    if len(text) > MAX_CHARACTERS:
+        raise UnreadableError(f"it is longer than {MAX_CHARACTERS} characters")
+    if decimal_comma and _DECIMAL_COMMA.fullmatch(text):
+        return (*readings(text), *readings(text.replace(",", ".")))
     whole = as_words(text) or _as_clock(text) or _as_based(text)
     if whole is not None:
         return (whole,)
