@@ -17,7 +17,18 @@ LAYERS = [
     {"rollouts", "rewards", "diagnostics", "records", "optimization"},
     {"training", "reward_model", "evaluation"},
     {"dashboard", "audit"},
-    {"api", "assembly", "measure", "observer", "preflight", "sampling", "series"},
+    {
+        "api",
+        "assembly",
+        "measure",
+        "observer",
+        "preflight",
+        "reward_probe",
+        "sampling",
+        "series",
+        "task",
+        "verification",
+    },
     {"cli"},
     {"__main__"},
 ]
@@ -58,6 +69,7 @@ WITHOUT_TORCH = [
     "earned.cli.models",
     "earned.cli.runs",
     "earned.cli.sample",
+    "earned.cli.verify",
     "earned.records.reader",
     "earned.records.writer",
 ]

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from earned.rollouts.engine import SamplingSettings as SamplingSettings
     from earned.sampling import sample as sample
     from earned.series import train_seeds as train_seeds
+    from earned.verification import Verification as Verification
+    from earned.verification import verify as verify
 
     evaluate, pretrain = measure.evaluate_model, api.pretrain_model
 
@@ -46,6 +48,7 @@ _HOMES = {
     "RunOptions": "earned.api",
     "SamplingSettings": "earned.rollouts.engine",
     "TrainResult": "earned.api",
+    "Verification": "earned.verification",
     "evaluate": "earned.measure:evaluate_model",
     "load_recipe": "earned.recipe",
     "mean_interval": "earned.evaluation.statistics",
@@ -55,6 +58,7 @@ _HOMES = {
     "sample": "earned.sampling",
     "train": "earned.api",
     "train_seeds": "earned.series",
+    "verify": "earned.verification",
 }
 """The module of every name of the library, with `:NAME` where it is called otherwise there."""
 

@@ -37,7 +37,7 @@ class Style:
         return returned
 
 
-def _known(attempt: Attempt) -> tuple[object, ...]:
+def _known(attempt: Attempt) -> tuple[str, str, str | None]:
     return attempt.text, attempt.problem.prompt, attempt.problem.gold
 
 
