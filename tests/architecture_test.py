@@ -39,9 +39,13 @@ SAME_LAYER = {
     ("api", "observer"),
     ("api", "assembly"),
     ("api", "preflight"),
-    ("measure", "assembly"),
+    ("api", "reward_probe"),
+    ("api", "task"),
+    ("assembly", "task"),
+    ("measure", "task"),
     ("preflight", "assembly"),
-    ("sampling", "assembly"),
+    ("reward_probe", "task"),
+    ("sampling", "task"),
     ("series", "api"),
     ("series", "observer"),
 }
@@ -68,10 +72,12 @@ WITHOUT_TORCH = [
     "earned.cli.explain",
     "earned.cli.models",
     "earned.cli.runs",
+    "earned.cli.check_reward",
     "earned.cli.sample",
     "earned.cli.verify",
     "earned.records.reader",
     "earned.records.writer",
+    "earned.reward_probe",
 ]
 NEVER_AUDIT = {"training", "rewards", "rollouts", "reward_model"}
 LATE_IMPORT_ROOMS = {"cli"}
