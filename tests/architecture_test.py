@@ -17,7 +17,18 @@ LAYERS = [
     {"rollouts", "rewards", "diagnostics", "records", "optimization"},
     {"training", "reward_model", "evaluation"},
     {"dashboard", "audit"},
-    {"api", "assembly", "measure", "observer", "preflight", "sampling", "series"},
+    {
+        "api",
+        "assembly",
+        "measure",
+        "observer",
+        "preflight",
+        "reward_probe",
+        "sampling",
+        "series",
+        "task",
+        "verification",
+    },
     {"cli"},
     {"__main__"},
 ]
@@ -28,9 +39,13 @@ SAME_LAYER = {
     ("api", "observer"),
     ("api", "assembly"),
     ("api", "preflight"),
-    ("measure", "assembly"),
+    ("api", "reward_probe"),
+    ("api", "task"),
+    ("assembly", "task"),
+    ("measure", "task"),
     ("preflight", "assembly"),
-    ("sampling", "assembly"),
+    ("reward_probe", "task"),
+    ("sampling", "task"),
     ("series", "api"),
     ("series", "observer"),
 }
@@ -57,9 +72,12 @@ WITHOUT_TORCH = [
     "earned.cli.explain",
     "earned.cli.models",
     "earned.cli.runs",
+    "earned.cli.check_reward",
     "earned.cli.sample",
+    "earned.cli.verify",
     "earned.records.reader",
     "earned.records.writer",
+    "earned.reward_probe",
 ]
 NEVER_AUDIT = {"training", "rewards", "rollouts", "reward_model"}
 LATE_IMPORT_ROOMS = {"cli"}

@@ -13,6 +13,7 @@ from earned.preflight import must_teach, outlook, preflight, teaches
 from earned.recipe import Recipe, validate
 from earned.records.reader import RunReader
 from earned.sandbox.workers import WorkerPool
+from earned.task import task_of
 from earned.vocabulary import (
     Completion,
     Problem,
@@ -53,7 +54,7 @@ def recipe_of(small_model):
 @pytest.fixture
 def parts_of():
     with WorkerPool(1) as pool:
-        yield lambda recipe: assemble(recipe, recipe.model, pool, None)
+        yield lambda recipe: assemble(task_of(recipe, pool), recipe.model)
 
 
 class Counting:

@@ -30,9 +30,13 @@ if TYPE_CHECKING:
     from earned.recipe import Problems as Problems
     from earned.recipe import Recipe as Recipe
     from earned.recipe import load_recipe as load_recipe
+    from earned.reward_probe import RewardReport as RewardReport
+    from earned.reward_probe import check_reward as check_reward
     from earned.rollouts.engine import SamplingSettings as SamplingSettings
     from earned.sampling import sample as sample
     from earned.series import train_seeds as train_seeds
+    from earned.verification import Verification as Verification
+    from earned.verification import verify as verify
 
     evaluate, pretrain = measure.evaluate_model, api.pretrain_model
 
@@ -43,9 +47,12 @@ _HOMES = {
     "PretrainRecipe": "earned.pretrain_recipe",
     "Problems": "earned.recipe",
     "Recipe": "earned.recipe",
+    "RewardReport": "earned.reward_probe",
     "RunOptions": "earned.api",
     "SamplingSettings": "earned.rollouts.engine",
     "TrainResult": "earned.api",
+    "Verification": "earned.verification",
+    "check_reward": "earned.reward_probe",
     "evaluate": "earned.measure:evaluate_model",
     "load_recipe": "earned.recipe",
     "mean_interval": "earned.evaluation.statistics",
@@ -55,6 +62,7 @@ _HOMES = {
     "sample": "earned.sampling",
     "train": "earned.api",
     "train_seeds": "earned.series",
+    "verify": "earned.verification",
 }
 """The module of every name of the library, with `:NAME` where it is called otherwise there."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from earned.assembly import WORKERS, Assembled, assemble, prompts_by_step, updater
+from earned.assembly import Assembled, assemble, prompts_by_step, updater
 from earned.errors import RecipeError, RecordError
 from earned.observer import Listener, RunObserver, Silence
 from earned.optimization.allocator import keep_freed_memory
@@ -20,8 +20,10 @@ from earned.records.environment import write_environment
 from earned.records.reader import RunReader
 from earned.records.run_folder import create_run_folder, require_free, run_database
 from earned.records.writer import RecordWriter
+from earned.reward_probe import require_sound_reward
 from earned.rewards.user_reward import HANDED_OVER, RewardFunction
 from earned.sandbox.workers import WorkerPool
+from earned.task import WORKERS, task_of
 from earned.training.checkpoints import Progress, checkpoints, load_progress
 from earned.training.loop import Training
 from earned.training.loop import train as run_loop
@@ -78,10 +80,12 @@ def train(
     `reward` is called by keyword like a function of a file, but in this process: see `rewards/user_reward.py`. It is
     the part of the recipe with `check = "python"`, or where there is none the whole reward, in place of the recipe's.
 
-    Before anything is written a few attempts show whether there is anything to learn, and what the run will cost.
+    Before the model is loaded the reward is tried on right answers and on texts that must earn nothing. Before anything
+    is written a few attempts show whether there is anything to learn, and what the run will cost.
 
     Raises:
-        RecipeError: something in the recipe, the problems or the model cannot work; nothing was written.
+        RecipeError: something in the recipe, the problems or the model cannot work, or the reward can be had without
+            the answer (see `reward_probe.py`) and `rewards.allow` does not say so; nothing was written.
         PreflightError: the first attempts taught nothing; nothing was written.
         RecordError: the run folder exists already or cannot be written.
         VerifierError: too many completions of a step could not be scored, or `reward` took too long.
@@ -92,7 +96,9 @@ def train(
     listener = listener or Silence()
     require_free(options.runs, options.name, overwrite=options.overwrite)
     with WorkerPool(WORKERS) as pool:
-        assembled = assemble(recipe, recipe.model, pool, reward)
+        task = task_of(recipe, pool, reward)
+        require_sound_reward(task)
+        assembled = assemble(task, recipe.model)
         for note in assembled.problems.notes:
             listener.said(note)
         expected = outlook(assembled, preflight(assembled))
@@ -131,7 +137,7 @@ def resume(
     _require_same(recipe, _with_function(expected or recipe, reward))
     saved, meta = checkpoints(folder / "checkpoints"), RunReader(run_database(folder)).meta()
     with WorkerPool(WORKERS) as pool:
-        assembled = assemble(recipe, str(saved[-1]) if saved else recipe.model, pool, reward)
+        assembled = assemble(task_of(recipe, pool, reward), str(saved[-1]) if saved else recipe.model)
         _require_same_files(meta, assembled.file_hashes)
         if meta.get("status") == FINISHED:
             return _result(folder)

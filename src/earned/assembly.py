@@ -1,8 +1,7 @@
 """Puts the parts of a run together from its recipe, after checking everything that the recipe names."""
 
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from earned.algorithms.named import Algorithm, resolve
 from earned.errors import RecipeError
@@ -12,22 +11,15 @@ from earned.optimization.precision import dtype_of, resolve_precision
 from earned.policy.load import Policy, load_policy
 from earned.policy.prompts import render_all
 from earned.problems.problem_set import ProblemSet, step_problems
-from earned.problems.sources import load_problems
 from earned.recipe import Recipe
-from earned.rewards.checks import GOLD_PARSERS, make_answer_check
-from earned.rewards.compose import Part, Rewarder, require_scored
-from earned.rewards.gold import can_judge, require_gold
-from earned.rewards.user_reward import Resources, RewardFunction
+from earned.rewards.compose import require_scored
 from earned.rollouts.collect import ScoreAttempts
 from earned.rollouts.engine import Engine
 from earned.rollouts.torch_engine import TorchEngine
-from earned.sandbox.workers import WorkerPool
+from earned.task import Task
 from earned.training.reference import Reference
 from earned.training.update import Updater, UpdateSettings
 from earned.vocabulary import Attempt, Prompt, Score, Split
-
-WORKERS = max(4, os.cpu_count() or 1)
-"""Processes for the user's own rewards: they often wait for something else, so a few more than there are processors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,20 +42,14 @@ class Assembled:
     """SHA-256 of the files of the user's own rewards, by their key in the record."""
 
 
-def assemble(recipe: Recipe, model: str, pool: WorkerPool, reward: RewardFunction | None) -> Assembled:
-    """Check everything the recipe names before anything is written."""
+def assemble(task: Task, model: str) -> Assembled:
+    """Load the model and check everything else the recipe names, before anything is written."""
     keep_freed_memory()
+    recipe, rewarder, answers = task.recipe, task.rewarder, task.answers
     algorithm = resolve(recipe.algorithm.name, **recipe.algorithm.model_dump(exclude={"name", "updates_per_batch"}))
     _require_siblings(recipe, algorithm)
-    problems = load_problems(recipe.problems, recipe.seed, GOLD_PARSERS.get(recipe.evaluation.check))
-    _require_a_step(recipe, problems)
-    require_gold(recipe.rewards, recipe.problems.source, problems.train)
-    measured = _measured_splits(recipe, problems)
-    resources = Resources(pool=pool, columns=columns_of(problems), function=reward)
-    rewarder = Rewarder.from_recipe(recipe.rewards, resources)
-    answers = answer_check(recipe.evaluation.check, resources)
     policy = load_policy(model)
-    prompts = {split: render_all(policy, problems.split(split), recipe.sampling.max_new_tokens) for split in Split}
+    prompts = {split: render_all(policy, task.problems.split(split), recipe.sampling.max_new_tokens) for split in Split}
     parameters = policy.parameters()
     precision = resolve_precision(
         recipe.optim.precision, policy.device, sum(value.numel() for value in parameters.values())
@@ -77,9 +63,9 @@ def assemble(recipe: Recipe, model: str, pool: WorkerPool, reward: RewardFunctio
 
     return Assembled(
         recipe=recipe.model_copy(update={"optim": optim}),
-        problems=_with_note(recipe, problems, measured),
+        problems=task.problems,
         prompts=prompts,
-        measured=measured,
+        measured=task.measured,
         policy=policy,
         engine=TorchEngine(policy, batch_size=recipe.sampling.batch_size, precision=dtype_of(precision)),
         reference=_reference(recipe, algorithm),
@@ -123,43 +109,6 @@ def prompts_by_step(parts: Assembled) -> Callable[[int], tuple[Prompt, ...]]:
 def _reference(recipe: Recipe, algorithm: Algorithm) -> Reference | None:
     """Return the model the run started from, also when the policy comes from a checkpoint."""
     return None if algorithm.divergence is None else Reference(load_policy(recipe.model))
-
-
-def columns_of(problems: ProblemSet) -> tuple[str, ...]:
-    """Return the further columns that any problem has."""
-    every = (problem for split in Split for problem in problems.split(split))
-    return tuple(dict.fromkeys(column for problem in every for column in problem.columns))
-
-
-def answer_check(check: str, resources: Resources) -> Rewarder:
-    """Return the judge of accuracy: right answers and nothing else; raises RecipeError as `make_answer_check` does."""
-    return Rewarder((Part(name="accuracy", weight=1.0, check=make_answer_check(check, resources)),))
-
-
-def _measured_splits(recipe: Recipe, problems: ProblemSet) -> tuple[Split, ...]:
-    splits = (Split.VALIDATION, Split.HELD_OUT)
-    return tuple(s for s in splits if problems.split(s) and can_judge(recipe.evaluation.check, problems.split(s)))
-
-
-def _with_note(recipe: Recipe, problems: ProblemSet, measured: tuple[Split, ...]) -> ProblemSet:
-    """Return the problems with a note on the splits that have problems and yet no accuracy."""
-    silent = [s for s in (Split.VALIDATION, Split.HELD_OUT) if problems.split(s) and s not in measured]
-    if not silent:
-        return problems
-    names = " and ".join(split.in_words for split in silent)
-    note = (
-        f"no accuracy for the {names} problems: not one of them has an answer that the check "
-        f"{recipe.evaluation.check!r} (evaluation.check) can read"
-    )
-    return replace(problems, notes=(*problems.notes, note))
-
-
-def _require_a_step(recipe: Recipe, problems: ProblemSet) -> None:
-    if recipe.sampling.prompts_per_step > len(problems.train):
-        raise RecipeError(
-            f"sampling.prompts_per_step: {recipe.sampling.prompts_per_step} is more than the {len(problems.train)} "
-            f"training problems of {recipe.problems.source}. Lower it, or add problems"
-        )
 
 
 def _require_siblings(recipe: Recipe, algorithm: Algorithm) -> None:

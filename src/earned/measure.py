@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from earned.assembly import WORKERS, answer_check, columns_of
 from earned.errors import RecipeError
 from earned.evaluation.evaluate import evaluate
 from earned.evaluation.per_problem import RIGHT, ProblemResult, pass_at_each_k
@@ -25,6 +24,7 @@ from earned.rollouts.collect import ScoreAttempts
 from earned.rollouts.engine import Draw, SamplingSettings
 from earned.rollouts.torch_engine import TorchEngine
 from earned.sandbox.workers import WorkerPool
+from earned.task import WORKERS, answer_check, columns_of
 from earned.vocabulary import Attempt, EvaluationResult, Example, Score, Split
 
 GOES_ON = (

@@ -21,7 +21,19 @@ NOT_RECIPE_KEYS = {"EARNED_HOME", "EARNED_SHARED"}
 PROMPT = "{prompt}"
 UNTRAINABLE = ("sampling.top_p", "sampling.top_k")
 
-Allowance = Literal["random_reward", "constant_reward", "single_sample", "zero_learning_rate", "no_signal"]
+RewardFinding = Literal[
+    "refuses_gold",
+    "pays_null_answer",
+    "pays_wrong_answer",
+    "pays_listed_answers",
+    "pays_echoed_prompt",
+    "not_deterministic",
+    "judges_nothing",
+]
+"""What `earned check-reward` may find wrong with a reward; its words are in `reward_probe.py`."""
+Allowance = (
+    Literal["random_reward", "constant_reward", "single_sample", "zero_learning_rate", "no_signal"] | RewardFinding
+)
 """What would be a mistake in an ordinary run; a recipe names what it means. `no_signal` leaves out the pre-flight."""
 
 Positive = Annotated[int, Field(ge=1)]

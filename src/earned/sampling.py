@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from earned.algorithms.named import resolve
-from earned.assembly import WORKERS, answer_check
 from earned.diagnostics.explanations import COMPARISONS, explain_advantages
 from earned.diagnostics.groups import is_right, scored
 from earned.errors import RecipeError
@@ -18,6 +17,7 @@ from earned.rollouts.collect import scored_groups
 from earned.rollouts.engine import Draw, SamplingSettings
 from earned.rollouts.torch_engine import TorchEngine
 from earned.sandbox.workers import WorkerPool
+from earned.task import WORKERS, answer_check
 from earned.training.advantages import group_advantages
 from earned.vocabulary import Attempt, Prompt, Rollout, RolloutGroup, Score, ScoreStatus, StopReason
 

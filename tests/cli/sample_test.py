@@ -12,6 +12,7 @@ from earned.errors import RecipeError
 from earned.recipe import Recipe, load
 from earned.rollouts.engine import SamplingSettings
 from earned.sandbox.workers import WorkerPool
+from earned.task import task_of
 from earned.vocabulary import Attempt, Split
 
 SUM = ("sample", "tiny", "2+3=", "--max-new-tokens", "24")
@@ -59,7 +60,7 @@ def test_the_prompt_and_the_numbers_are_those_of_training(workplace):
     flags = {"model": "tiny", "rewards.luck.check": "number", "algorithm.name": "grpo"}
     recipe = load(Recipe, workplace / "recipe.toml", flags, environment={})
     with WorkerPool(1) as pool:
-        training = assemble(recipe, recipe.model, pool, None)
+        training = assemble(task_of(recipe, pool), recipe.model)
         for prompt in training.prompts[Split.TRAIN][:4]:
             problem = prompt.problem
             sampled = library.sample("tiny", problem.prompt, SETTINGS, answer=problem.gold, algorithm="grpo")

@@ -33,6 +33,14 @@ app.command(
 )
 app.command("earned.cli.problems:problems", help="Look at problems before training on them.")
 app.command(
+    "earned.cli.check_reward:check_reward",
+    help=f"Try the reward of a recipe on texts that must earn nothing, and on right answers.{RECIPE_FLAGS}",
+)
+app.command(
+    "earned.cli.verify:verify",
+    help="Measure a check on labelled answers: what it pays wrongly, refuses wrongly, or takes too long over.",
+)
+app.command(
     "earned.cli.pretrain:pretrain",
     help=f"Train a small model from nothing by next-token prediction, as a recipe says.{RECIPE_FLAGS}",
 )

@@ -3,7 +3,8 @@
 The function is called by keyword with `completions`, `prompts`, `answer` (the gold answers) and every further column of
 the problems, each a list with one entry a completion, and returns a list of as many numbers (booleans, scalars and
 arrays of numpy or torch too). It may be asynchronous, and need not name what it does not use. A function of
-`completion`, `prompt`, `answer` is called once for every completion, with single values, and returns one number.
+`completion`, `prompt`, `answer` is called once for every completion, with single values, and returns one number. The
+styles of other systems are recognised by their parameter names: see `styles.py`.
 
 None says that the completion is none of this part's business: the part leaves the sum. What is no finite number
 leaves the completion unscored, and only that one. When a call for the whole batch raises, crashes or exceeds its time,
@@ -86,12 +87,12 @@ class UserReward:
         Raises:
             VerifierError: a function in this process exceeds its limit.
         """
-        if self.signature.per_row:
+        if not self.signature.style.batched:
             return self._each(attempts)
         whole = self.signature.batch(list(attempts.values()), self.columns)
         outcome = self.caller.call({"batch": whole})["batch"]
         if outcome.ending is Ending.RETURNED:
-            return self._of_batch(outcome.value, attempts)
+            return self._of_batch(self.signature.style.result(outcome.value), attempts)
         return self._each(attempts)
 
     def _each(self, attempts: Mapping[str, Attempt]) -> dict[str, Verdict]:
@@ -114,8 +115,8 @@ class UserReward:
         if outcome.ending is not Ending.RETURNED:
             what = outcome.ending.value.replace("_", " ")
             return failure(f"{self.name} {what}: {' | '.join(outcome.detail.splitlines())}")
-        value = outcome.value
-        if self.signature.per_row:
+        value = self.signature.style.result(outcome.value)
+        if not self.signature.style.batched:
             return self._of_value(value)
         if isinstance(value, list) and len(value) == 1:
             return self._of_value(value[0])
