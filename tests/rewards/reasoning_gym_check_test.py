@@ -43,7 +43,9 @@ def tagged(answer):
 SOLVED = ["chain_sum", "rearc", "mini_sudoku", "knights_knaves", "polynomial_multiplication", "countdown", "n_queens"]
 
 
-@pytest.mark.parametrize("name", [*SOLVED, "simple_integration", "number_sorting", "tower_of_hanoi", "word_ladder"])
+@pytest.mark.parametrize(
+    "name", [*SOLVED, "simple_integration", "number_sorting", "tower_of_hanoi", "word_ladder", "sentence_reordering"]
+)
 def test_the_librarys_own_answers_are_right_and_others_are_not(pool, name):
     problems = list(islice(stream(name, {}, 0), 3))
     golds = judged(pool, [attempt(problem, tagged(problem.gold)) for problem in problems])
@@ -159,7 +161,7 @@ def test_it_is_a_judge_of_accuracy_too_and_needs_the_pool(pool):
     problem = problem_of("chain_sum")
     check = make_answer_check("reasoning_gym", Resources(pool=pool))
     assert check.judge({"a": attempt(problem, f"#### {problem.gold}")})["a"].value == 1
-    with pytest.raises(RecipeError, match="takes only checks without processes of their own"):
+    with pytest.raises(RecipeError, match="takes only checks that need no processes"):
         make_answer_check("reasoning_gym")
     with pytest.raises(RecipeError, match=r"rewards\.a\.options\.partia: unknown key\. Did you mean 'partial'"):
         judged(pool, [], partia=True)

@@ -60,17 +60,19 @@ def stream(name: str, options: Mapping[str, object], seed: int) -> Iterator[Prob
 
 
 def plain(value: Any) -> Any:
-    """Return a value without the types of numpy; lists, tuples and dictionaries stay what they are.
+    """Return a value without the types of numpy; lists, tuples and dictionaries stay, other objects become their text.
 
-    >>> import numpy as np
-    >>> plain({"grid": ((1, np.int64(2)), [np.str_("a")])})
-    {'grid': ((1, 2), ['a'])}
+    >>> import fractions, numpy
+    >>> plain({"grid": ((1, numpy.int64(2)), [numpy.str_("a"), fractions.Fraction(1, 2)])})
+    {'grid': ((1, 2), ['a', '1/2'])}
     """
     if isinstance(value, dict):
         return {plain(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(map(plain, value))
-    return value.tolist() if hasattr(value, "tolist") else value
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return value if isinstance(value, int | float | str | None) else str(value)
 
 
 def _require_known(options: Mapping[str, object], keys: list[str]) -> None:

@@ -101,6 +101,9 @@ def _has_entry(problem: Problem) -> bool:
 
 def _request(problem: Problem, answer: str) -> dict[str, object]:
     columns = problem.columns
+    # A full stop at the end is no part of an answer that was read, but of some that the library shows.
+    if (problem.gold or "").endswith(".") and not answer.endswith("."):
+        answer += "."
     return {
         "dataset": columns["dataset"],
         "options": columns["options"],
