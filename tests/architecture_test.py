@@ -61,6 +61,7 @@ ONLY_IN = {
     "starlette": "dashboard/",
     "uvicorn": "dashboard/",
     "datasets": "problems/",
+    "reasoning_gym": ("problems/", "rewards/"),
     "pyarrow": ("problems/", "records/parquet.py"),
 }
 WITHOUT_TORCH = [

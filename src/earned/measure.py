@@ -13,7 +13,7 @@ from earned.policy.prompts import before_next_question, render_all
 from earned.problems.evaluation_set import Exclusion, evaluation_set, shown, trained_on
 from earned.problems.few_shot import FewShot, in_template, read_examples
 from earned.problems.shapes import counted
-from earned.problems.sources import SOURCES
+from earned.problems.sources import built_in
 from earned.recipe import Problems, Recipe, load
 from earned.records.reader import RunReader
 from earned.records.run_folder import run_of_checkpoint
@@ -108,7 +108,7 @@ def evaluate_model(
 def _trained_on(model: str, source: str) -> list[Exclusion]:
     """Return what the runs behind a checkpoint must not be measured on; none trains on held-out built-in problems."""
     runs: list[Path] = []
-    while source not in SOURCES and (run := run_of_checkpoint(Path(model))) is not None and run not in runs:
+    while built_in(source) is None and (run := run_of_checkpoint(Path(model))) is not None and run not in runs:
         runs.append(run)
         model = load(Recipe, run / "recipe.toml", environment={}).model
     return [trained_on(run.name, _chosen_from(RunReader(run))) for run in runs]

@@ -70,7 +70,10 @@ def test_built_in_problems(capsys):
     ("arguments", "message"),
     [
         (["absent.jsonl"], "absent.jsonl: no such file"),
-        (["sum"], "problems.source: unknown source 'sum'. Allowed: 'sums', 'addition', a file (.jsonl"),
+        (
+            ["sum"],
+            "problems.source: unknown source 'sum'. Allowed: 'sums', 'addition', 'countdown', 'reasoning_gym:NAME', a",
+        ),
         (["sums", "--check", "random"], "--check: 'random' compares with no gold answer, allowed: 'number', 'exact'"),
         (["bad.jsonl"], "bad.jsonl, line 2: not JSON"),
         (["strange.jsonl"], "Found: [a], b. Accepted: prompt,"),

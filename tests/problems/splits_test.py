@@ -109,7 +109,7 @@ def test_unknown_source_and_option():
     with pytest.raises(RecipeError) as error:
         load_problems(Problems(source="sum"), seed=0)
     assert str(error.value).startswith(
-        "problems.source: unknown source 'sum'. Allowed: 'sums', 'addition', a file (.jsonl, .json, "
+        "problems.source: unknown source 'sum'. Allowed: 'sums', 'addition', 'countdown', 'reasoning_gym:NAME', a file"
     )
     assert str(error.value).endswith(" Did you mean 'sums'?")
     with pytest.raises(RecipeError, match=r"^problems\.options\.term: unknown key"):

@@ -14,7 +14,7 @@ from earned.cli.flags import Flags, recipe_flags
 from earned.cli.json_line import write_json
 from earned.errors import RecipeError
 from earned.problems.lint import prompt_keys
-from earned.problems.sources import SOURCES, Source, read_source
+from earned.problems.sources import Source, built_in, read_source
 from earned.recipe import Problems, nested, validate
 from earned.rewards.checks import GOLD_PARSERS
 from earned.vocabulary import Problem
@@ -33,7 +33,8 @@ def problems(
     Options of the problems are flags too, for example `--options.prompt text --options.answer label`.
 
     Args:
-        source: A built-in (sums), a file (.jsonl, .json, .csv, .parquet) or a data set of the hub (OWNER/NAME).
+        source: A built-in (sums, addition, countdown, reasoning_gym:NAME), a file (.jsonl, .json, .csv, .parquet) or a
+            data set of the hub (OWNER/NAME).
         *flags: Options of the problems.
         limit: How many problems to show.
         check: The check that will judge; gold answers that it cannot read are listed.
@@ -44,8 +45,8 @@ def problems(
     if check not in GOLD_PARSERS:
         allowed = ", ".join(map(repr, GOLD_PARSERS))
         raise RecipeError(f"--check: {check!r} compares with no gold answer, allowed: {allowed}")
-    if source in SOURCES:
-        _show_endless(source, list(islice(SOURCES[source](options, 0), limit)), json=json)
+    if (endless := built_in(source)) is not None:
+        _show_endless(source, list(islice(endless(options, 0), limit)), json=json)
         return
     others = prompt_keys(read_source(against, {}).problems) if against else ()
     read = read_source(source, options, GOLD_PARSERS[check], others)

@@ -11,7 +11,7 @@ from earned.errors import RecipeError
 from earned.problems.lint import Parse, prompt_keys
 from earned.problems.problem_set import ProblemSet
 from earned.problems.shapes import counted
-from earned.problems.sources import SOURCES, read_source
+from earned.problems.sources import built_in, read_source
 from earned.problems.splits import choose_splits, first_by_hash, id_hash
 from earned.recipe import Problems
 from earned.vocabulary import Example, Problem, Split
@@ -72,8 +72,8 @@ def shown(examples: Collection[Example]) -> Exclusion:
 
 
 def _found(wanted: Problems, seed: int, limit: int | None, parse: Parse | None) -> ProblemSet:
-    if wanted.source in SOURCES:
-        stream = SOURCES[wanted.source](wanted.options, seed)
+    if (endless := built_in(wanted.source)) is not None:
+        stream = endless(wanted.options, seed)
         found = choose_splits(stream, train=0, validation=0, held_out=limit or wanted.held_out, exact=False)
         return replace(found, notes=(f"{wanted.source}: built in; held-out problems, which no run trains on",))
     source = read_source(wanted.source, wanted.options, parse)

@@ -10,7 +10,7 @@ from earned.errors import RecipeError
 from earned.problems.golds import plain_text
 from earned.problems.problem_set import asked
 from earned.problems.shapes import counted, value_at
-from earned.problems.sources import SOURCES, read_source
+from earned.problems.sources import built_in, read_source
 from earned.recipe import Positive, Section
 from earned.vocabulary import Example
 
@@ -32,7 +32,7 @@ def read_examples(wanted: FewShot) -> tuple[Example, ...]:
     Raises:
         RecipeError: the source cannot be read, or has too few problems with an answer as text.
     """
-    if wanted.source in SOURCES:
+    if built_in(wanted.source) is not None:
         raise RecipeError(f"few_shot.source: {wanted.source!r} is built in and holds no worked answers; name a file")
     try:
         source = read_source(wanted.source, wanted.options)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from earned.errors import RecipeError
-from earned.problems import addition, sums
+from earned.problems import addition, countdown, reasoning_gym_problems, sums
 from earned.problems.files import READERS, Table, is_file_name, read_file
 from earned.problems.hub import HUB_NAME, read_hub
 from earned.problems.lint import Finding, Parse, kept, lint
 from earned.problems.problem_set import ProblemSet
+from earned.problems.reasoning_gym_problems import PREFIX
 from earned.problems.shapes import ColumnOptions, counted, entries, in_words, sniff
 from earned.problems.splits import choose_splits, take_splits
 from earned.recipe import Problems, Section, did_you_mean, validate
@@ -31,8 +32,16 @@ def _built_in(kind: type[Options], stream: Callable[[Options, int], Iterable[Pro
 SOURCES: Mapping[str, BuiltIn] = {
     "sums": _built_in(sums.SumsOptions, sums.stream),
     "addition": _built_in(addition.AdditionOptions, addition.stream),
+    "countdown": _built_in(countdown.CountdownOptions, countdown.stream),
 }
 """From the name of a built-in to a function of (options, seed) that yields problems of all splits without end."""
+
+
+def built_in(name: str) -> BuiltIn | None:
+    """Return what makes the problems of a source without end, `reasoning_gym:NAME` among them; None for a table."""
+    if not name.startswith(PREFIX):
+        return SOURCES.get(name)
+    return lambda options, seed: reasoning_gym_problems.stream(name.removeprefix(PREFIX), options, seed)
 
 
 class HubOptions(ColumnOptions):
@@ -96,8 +105,8 @@ def load_problems(recipe_problems: Problems, seed: int, parse: Parse | None = No
     """
     name, template = recipe_problems.source, recipe_problems.template
     counts = {split.value: getattr(recipe_problems, split.value) for split in Split}
-    if name in SOURCES:
-        return choose_splits(SOURCES[name](recipe_problems.options, seed), **counts).asked(template)
+    if (endless := built_in(name)) is not None:
+        return choose_splits(endless(recipe_problems.options, seed), **counts).asked(template)
     source = read_source(name, recipe_problems.options, parse)
     chosen = take_splits(source.problems, **counts)
     used = ", ".join(f"{len(chosen.split(split)):,} {split.in_words}" for split in Split)
@@ -147,8 +156,9 @@ def _read(name: str, options: Mapping[str, object]) -> tuple[Table, ColumnOption
     if HUB_NAME.fullmatch(name):
         asked = validate(HubOptions, options, "problems.options")
         return read_hub(name, asked.split), asked
+    endless = [*SOURCES, f"{PREFIX}NAME"]
     raise RecipeError(
-        f"problems.source: unknown source {name!r}. Allowed: {', '.join(map(repr, SOURCES))}, a file "
+        f"problems.source: unknown source {name!r}. Allowed: {', '.join(map(repr, endless))}, a file "
         f"({', '.join(READERS)}) or a data set of the hub (OWNER/NAME or OWNER/NAME:CONFIG)."
-        f"{did_you_mean(name, [*SOURCES])}"
+        f"{did_you_mean(name, endless)}"
     )

@@ -5,21 +5,27 @@ from collections.abc import Callable, Mapping
 from earned.errors import RecipeError
 from earned.recipe import Allowance, RewardPart, did_you_mean, validate
 from earned.rewards.controls import ConstantReward, RandomReward
+from earned.rewards.countdown import CountdownCheck
 from earned.rewards.exact import ExactCheck, read_gold_text
 from earned.rewards.expression import math_check
 from earned.rewards.maths.gold import read_gold_expression
 from earned.rewards.number import NumberCheck, read_gold_number
+from earned.rewards.reasoning_gym_check import reasoning_gym_check
 from earned.rewards.user_reward import FILE_MARK, HANDED_OVER, Resources, file_reward, handed_over_reward
 from earned.rewards.verdict import BuiltInCheck, Check, PerAttempt
 
 CHECKS: Mapping[str, type[BuiltInCheck]] = {
     "number": NumberCheck,
     "exact": ExactCheck,
+    "countdown": CountdownCheck,
     "random": RandomReward,
     "constant": ConstantReward,
 }
 
-POOLED: Mapping[str, Callable[[str, RewardPart, Resources], Check]] = {"math": math_check}
+POOLED: Mapping[str, Callable[[str, RewardPart, Resources], Check]] = {
+    "math": math_check,
+    "reasoning_gym": reasoning_gym_check,
+}
 """Checks that judge in processes which can be killed, and so are made with the pool of the run."""
 
 CONTROLS: Mapping[str, Allowance] = {"random": "random_reward", "constant": "constant_reward"}
@@ -41,8 +47,8 @@ def make_check(where: str, part: RewardPart, resources: Resources | None = None)
 
     >>> make_check("rewards.answer", RewardPart(check="numbr"))
     Traceback (most recent call last):
-    earned.errors.RecipeError: rewards.answer.check: unknown check 'numbr', allowed: 'number', 'exact', 'random', \
-'constant', 'math', or a function of yours: 'FILE.py:function'. Did you mean 'number'?
+    earned.errors.RecipeError: rewards.answer.check: unknown check 'numbr', allowed: 'number', 'exact', 'countdown', \
+'random', 'constant', 'math', 'reasoning_gym', or a function of yours: 'FILE.py:function'. Did you mean 'number'?
     """
     return _make(CHECKS, where, part, resources)
 
@@ -56,8 +62,8 @@ def make_answer_check(check: str, resources: Resources | None = None) -> Check:
     >>> make_answer_check("random")
     Traceback (most recent call last):
     earned.errors.RecipeError: evaluation.check: 'random' does not look at the answer, so it measures no accuracy. Use \
-'number', 'exact', 'math', or a function of yours: 'FILE.py:function'. As a control it is a reward: check = "random" \
-in [rewards.NAME]
+'number', 'exact', 'countdown', 'math', 'reasoning_gym', or a function of yours: 'FILE.py:function'. As a control it \
+is a reward: check = "random" in [rewards.NAME]
     """
     judges = {name: kind for name, kind in CHECKS.items() if name not in CONTROLS}
     if check in CONTROLS:
