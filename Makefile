@@ -30,6 +30,7 @@ check: $(READY)
 
 bench: $(READY)
 	$(RUN)/python bench/records.py
+	$(RUN)/python bench/rewards.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

@@ -14,10 +14,10 @@ from typing import cast
 from earned.recipe import Positive, PositiveFloat, RewardPart, validate
 from earned.rewards import maths
 from earned.rewards.answer import Extraction, extract_answer
-from earned.rewards.maths.gold import gold_text, plain_number, read_gold_expression
+from earned.rewards.maths.gold import gold_text, read_gold_expression
 from earned.rewards.maths.policy import Policy
 from earned.rewards.maths.tokens import ANALYSIS
-from earned.rewards.maths.tree import Number
+from earned.rewards.number import parse_number
 from earned.rewards.user_reward import Resources
 from earned.rewards.verdict import Verdict, failure
 from earned.sandbox.workers import Code, Ending, Function, Outcome, WorkerPool
@@ -27,7 +27,6 @@ Pair = tuple[str, str]
 """Gold and answer."""
 
 _read_gold = lru_cache(maxsize=4096)(read_gold_expression)
-_plain = lru_cache(maxsize=4096)(plain_number)
 
 
 class MathOptions(Policy):
@@ -108,7 +107,7 @@ def _function(file: str, options: MathOptions) -> Function:
 def _extraction(attempt: Attempt) -> Extraction | None:
     """Return what was read of a completion, None when its gold cannot be compared with anything."""
     gold = attempt.problem.gold
-    if gold is None or _read_gold(gold) is None:
+    if gold is None or (parse_number(gold) is None and _read_gold(gold) is None):
         return None
     return extract_answer(attempt.text, prompt=attempt.problem.prompt, truncated=attempt.truncated)
 
@@ -123,8 +122,8 @@ def _without_comparison(attempt: Attempt, extraction: Extraction | None) -> Verd
 
 def _plain_verdict(pair: Pair) -> Verdict | None:
     """Compare two plain numbers; None when one of them is anything else."""
-    wanted, given = (_plain(text) for text in pair)
-    if not (isinstance(wanted, Number) and isinstance(given, Number)):
+    wanted, given = (parse_number(text) for text in pair)
+    if wanted is None or given is None:
         return None
     right = wanted == given
     return _said(pair, Rule.EQUAL if right else Rule.DIFFERENT, f"is {'' if right else 'not '}{pair[0]}")

@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import pytest
 
-from earned.rewards.maths.gold import gold_readings, plain_number, read_gold_expression
+from earned.rewards.maths.gold import gold_readings, read_gold_expression
 from earned.rewards.maths.structure_parser import readings
 from earned.rewards.maths.tokens import tokenize
 from earned.rewards.maths.tree import (
@@ -133,8 +133,3 @@ def test_a_gold_that_nothing_can_equal_is_found_at_load(gold):
 
 def test_a_gold_may_stand_in_a_box_or_between_dollars():
     assert gold_readings(r"So $\boxed{\frac{1}{2}}$.") == gold_readings(r"$\frac{1}{2}$") == gold_readings(r"\frac12")
-
-
-def test_only_numbers_are_plain():
-    assert plain_number("1e3") == number(1000)
-    assert [plain_number(text) for text in ("1,024", "1/2", "x", "5%", "?", "1" * 41)] == [None] * 6

@@ -4,7 +4,7 @@ from earned.rewards.answer import trim
 from earned.rewards.marks import last_mark
 from earned.rewards.maths.evaluate import TooLargeError, UndefinedError, exact
 from earned.rewards.maths.structure_parser import readings
-from earned.rewards.maths.tree import Node, Number, UnreadableError, Words
+from earned.rewards.maths.tree import Node, UnreadableError, Words
 
 PLACEHOLDERS = frozenset(["proof", "see solution", "see above", "answers vary", "not applicable", "unknown", "omitted"])
 """Words that stand in for an answer that nobody wrote down."""
@@ -45,12 +45,3 @@ def read_gold_expression(gold: str) -> tuple[Node, ...] | None:
         return gold_readings(gold)
     except (UnreadableError, RecursionError):
         return None
-
-
-def plain_number(text: str) -> Number | None:
-    """Return the exact number that a short text is; None for anything that takes more than reading digits."""
-    try:
-        trees = readings(text) if len(text) <= 40 else ()
-    except (UnreadableError, RecursionError):
-        return None
-    return trees[0] if len(trees) == 1 and isinstance(trees[0], Number) else None
