@@ -60,15 +60,10 @@ LATE = {
     "too few problems": ((*TRAIN, "--problems.held-out", "500"), r"problems\.held_out: the source has too few"),
     "unknown check": ((*TRAIN, "--rewards.luck.check", "randon"), r"unknown check 'randon'.* Did you mean 'random'\?"),
     "unknown check of answers": ((*TRAIN, "--evaluation.check", "numbr"), r"unknown check 'numbr'"),
-<<<<<<< HEAD
     "no control beside it": ((*TRAIN, "--evaluation.check", "randon"), r"allowed: .*'exact', 'countdown', 'reasoning"),
-    "answers judged by chance": ((*TRAIN, "--evaluation.check", "random"), r"'random' does not look at the answer"),
-    "evaluate by a constant": (("eval", "model", "--check", "constant"), r"'constant' does not look at the answer"),
-=======
-    "no control beside it": ((*TRAIN, "--evaluation.check", "randon"), r"allowed: 'number', 'exact', or a function"),
-    "answers judged by chance": ((*TRAIN, "--evaluation.check", "random"), r"'random' does not compare with the right answer"),
-    "evaluate by a constant": (("eval", "model", "--check", "constant"), r"'constant' does not compare with the right answer"),
->>>>>>> 2f6ae10 (Checks of format, length, repetition and steps; gates; what each part contributes to the advantage)
+    "answers judged by chance": ((*TRAIN, "--evaluation.check", "random"), r"'random' does not compare with the right"),
+    "evaluate by a constant": (("eval", "model", "--check", "constant"), r"'constant' does not compare with the right"),
+    "evaluate by length": (("eval", "model", "--check", "length"), r"'length' does not compare with the right"),
     "a control that is not named": ((*TRAIN, "--rewards.allow", "[]"), r'rewards\.allow = \["random_reward"\]'),
     "unknown algorithm": ((*TRAIN, "--algorithm.name", "gpro"), r"algorithm\.name: no 'gpro'\. Did you mean 'grpo'\?"),
     "unknown part": ((*TRAIN, "--algorithm.divergence", "k9"), r"algorithm\.divergence: no 'k9'"),

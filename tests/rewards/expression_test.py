@@ -136,7 +136,9 @@ def test_the_memory_of_a_comparison_is_limited(tmp_path):
     file = tmp_path / "hungry.py"
     file.write_text("def compare(gold, answer, **_):\n    return 'equal', str(len(bytearray(2**30)))\n")
     with WorkerPool(1) as own:
-        check = make_check("r", RewardPart(check="math", options={"memory_mb": 512, "limit_seconds": 20.0}), Resources(pool=own))
+        check = make_check(
+            "r", RewardPart(check="math", options={"memory_mb": 512, "limit_seconds": 20.0}), Resources(pool=own)
+        )
         hungry = replace(check, ours=replace(check.ours, code=Code.read(str(file))))
         limited = hungry.judge({"a": attempt("z", r"\boxed{x}")})["a"]
         free = replace(hungry, ours=replace(hungry.ours, memory_mb=None))

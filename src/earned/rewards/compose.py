@@ -12,6 +12,9 @@ from earned.rewards.user_reward import Resources, UserReward
 from earned.rewards.verdict import Check, Verdict, broken, failure
 from earned.vocabulary import Attempt, PartScore, Score, ScoreStatus
 
+DECIMALS = 12
+"""Of the sum of several parts."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
@@ -156,7 +159,7 @@ def _sum(parts: Sequence[PartScore]) -> Score:
         return Score(value=None, status=ScoreStatus.UNSCORED, parts=tuple(parts))
     # Two sums that differ in the last bit alone would be as far apart as right and wrong after the division by the
     # deviation of their group.
-    value = earned[0] if len(earned) == 1 else float(f"{math.fsum(earned):.12g}")
+    value = earned[0] if len(earned) == 1 else round(math.fsum(earned), DECIMALS)
     return Score(value=value, status=ScoreStatus.SCORED, parts=tuple(parts))
 
 

@@ -19,19 +19,20 @@ MAX_NUMBERS = 20
 
 _PLAIN = r"(?:[0-9]{1,3}(?:,[0-9]{3})++|[0-9]++)(?:\.[0-9]++)?+|\.[0-9]++"
 _NUMBER = re.compile(rf"({_PLAIN})(%?)")
-# Each alternative begins differently or is possessive, so reading is linear in the text.
+# Of one line. Each alternative begins differently or is possessive, so reading is linear in the text.
 _TOKEN = re.compile(
     rf"""
-      (?P<bullet>^[^\S\n]*+[-*+•]\ )
+      (?P<bullet>^\s*+[-*+•]\ )
     | (?P<number>(?<![\w.,])(?:{_PLAIN})(?!\w|[.,][0-9])(?:\ ?\\?%(?!\w))?+)
     | (?P<operator>(?!\*\*)[-+*/×·÷\u2212\u2013]|\\(?:times|cdot|div)(?![a-z])|(?<=\s)x(?=\s))
     | (?P<equals>=++)
-    | (?P<space>[^\S\n]++|\$|\\[()\[\]])
+    | (?P<space>\s++|\$|\\[()\[\]])
     | (?P<break>\\\\)
-    | (?P<binding>[\^%√]|(?:(?<=[0-9])|(?<=[0-9]\ ))\*\*++(?=\ ?[0-9])|\\[A-Za-z]*+|(?<=[0-9])\(|\)(?=[0-9]))
-    | (?P<word>\w[\w.,]*+|\*\*++|.)
+    | (?P<binding>[\^%√]|\\[A-Za-z]*+|(?<=[0-9]):(?=[0-9])|(?<=[0-9])\(|\)(?=[0-9])
+        |(?:(?<=[0-9])|(?<=[0-9]\ ))\*\*++(?=\ ?[0-9]))
+    | (?P<word>(?:[^\W0-9][\w.,]*+\ ?)++|\w[\w.,]*+|\*\*++|.)
     """,
-    re.VERBOSE | re.MULTILINE | re.DOTALL,
+    re.VERBOSE | re.DOTALL,
 )
 _ASCII = {"×": "*", "·": "*", r"\times": "*", r"\cdot": "*", "x": "*", "÷": "/", r"\div": "/", "==": "="}
 _ASCII |= dict.fromkeys("\u2212\u2013", "-")
@@ -95,7 +96,8 @@ def read_equations(text: str) -> Iterator[Equation]:
     >>> [equation.fault for equation in read_equations("So 48/2 = <<48/2=24>>24, 2+3=5+4=9 and (1+2)*3=9")]
     [None, '2+3 is 5, not 5+4']
     """
-    return (equation for run in _runs(text) if (equation := _equation(run)) is not None)
+    lines = (line for line in text.split("\n") if "=" in line)
+    return (equation for line in lines for run in _runs(line) if (equation := _equation(run)) is not None)
 
 
 def read_numbers(text: str) -> set[Fraction]:
@@ -112,11 +114,11 @@ def read_numbers(text: str) -> set[Fraction]:
     return {number for number, _ in found} | {number / 100 for number, percent in found if percent}
 
 
-def _runs(text: str) -> Iterator[list[re.Match[str]]]:
+def _runs(line: str) -> Iterator[list[re.Match[str]]]:
     """Yield the stretches of numbers, operators and equals signs; one that is bound to anything else is left out."""
     run: list[re.Match[str]] = []
     bound = False
-    for token in _TOKEN.finditer(text):
+    for token in _TOKEN.finditer(line):
         kind = token.lastgroup
         follows = kind != "number" or not run or run[-1].lastgroup != "number"
         if kind == "space":
@@ -148,7 +150,7 @@ def _begins_well(run: Sequence[re.Match[str]]) -> bool:
     first = run[0]
     if first.lastgroup != "operator":
         return True
-    before = first.string[: first.start()][-1:]
+    before = first.string[max(0, first.start() - 1) : first.start()]
     return first.end() == run[1].start() and not before.isalnum() and before != ")"
 
 
@@ -163,4 +165,4 @@ def _side(written: str) -> Side | None:
 
 def _fraction(number: str) -> Fraction:
     """Return what a number says; the sign of the whole comes first, a percentage is its hundredth part."""
-    return Fraction(number.rstrip("%")) / (100 if number.endswith("%") else 1)
+    return Fraction(number[:-1]) / 100 if number.endswith("%") else Fraction(number)

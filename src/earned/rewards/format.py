@@ -10,7 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from earned.rewards.verdict import BuiltInCheck, Verdict
 from earned.vocabulary import Attempt, Rule
 
-MATCH_SECONDS = 0.5
+MATCH_SECONDS = 0.2
 """Processor time of one match: patterns such as (a|aa)+ can need longer than the world has existed."""
 
 TagName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]

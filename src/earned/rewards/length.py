@@ -3,7 +3,7 @@
 from pydantic import ValidationInfo, field_validator
 
 from earned.recipe import Positive
-from earned.rewards.verdict import BuiltInCheck, Verdict, failure
+from earned.rewards.verdict import BuiltInCheck, Verdict
 from earned.vocabulary import Attempt
 
 BUFFER_SHARE = 5
@@ -14,8 +14,8 @@ class LengthCheck(BuiltInCheck):
     """0 for a length within bounds, down to -1 beyond; in tokens, the end-of-sequence included.
 
     With L tokens: 0 up to max_tokens - buffer, (max_tokens - buffer - L) / buffer up to max_tokens, -1 above. Below
-    `min_tokens` it is (L - min_tokens) / min_tokens. A truncated completion gets -1, whatever its length. A text whose
-    tokens nobody counted is unscored.
+    `min_tokens` it is (L - min_tokens) / min_tokens. A truncated completion gets -1, whatever its length. To a text that
+    no model wrote, and so has no tokens, the check does not apply.
 
     Source: soft overlong punishment, DAPO, arXiv 2503.14476, equation 13; `min_tokens` is ours.
     """
@@ -46,10 +46,10 @@ class LengthCheck(BuiltInCheck):
     def __call__(self, attempt: Attempt) -> Verdict:
         """Judge one attempt by its number of tokens."""
         length = attempt.tokens
-        if length is None:
-            return failure("nobody counted the tokens of this text")
         if attempt.truncated:
-            return Verdict(value=-1.0, extracted=None, explanation=f"cut off by the length limit at {length} tokens")
+            return _penalty(-1.0, "cut off by the length limit")
+        if length is None:
+            return Verdict(value=None, extracted=None, explanation="a text without tokens", applies=False)
         free = _free(self.max_tokens, self.buffer)
         if length > free:
             return _penalty(

@@ -26,7 +26,7 @@ from earned.rewards.number import parse_number
 from earned.rewards.verdict import BuiltInCheck, Verdict
 from earned.vocabulary import Attempt, Rule
 
-MAX_CHARACTERS = 100_000
+MAX_CHARACTERS = 20_000
 MAX_STEPS = 500
 
 _WORD = re.compile(r"[a-z]+")
