@@ -12,10 +12,13 @@ from earned.cli.main import app
 from earned.errors import RecipeError
 from earned.pretrain_recipe import PretrainRecipe
 from earned.recipe import Problems, Recipe, load, nested, shipped, validate
+from earned.rewards.compose import Rewarder
+from earned.vocabulary import Attempt, Problem, Split
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "AGENTS.md", "SKILL.md")
 FENCED = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TOML = re.compile(r"^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(?:\.venv/bin/)?earned (.+)$", re.MULTILINE)
 
 
@@ -75,6 +78,20 @@ def test_only_fenced_lines_that_begin_with_the_command_are_commands():
     block = "```\nearned b --c  # why\nsay earned d\n.venv/bin/earned e\n```\n"
     text = f"earned a\n{block}`earned f`\n```python\nimport earned\n```\n"
     assert commands(text) == ["b --c  # why", "e"]
+
+
+def test_the_recipe_on_the_page_about_rewards_earns_what_it_says(tmp_path):
+    page = (ROOT / "docs" / "rewards.md").read_text(encoding="utf-8")
+    (recipe,) = [block for block in TOML.findall(page) if "gate" in block]
+    (tmp_path / "recipe.toml").write_text(recipe, encoding="utf-8")
+    reward = Rewarder.from_recipe(load(Recipe, tmp_path / "recipe.toml", environment={}).rewards)
+    problem = Problem(id="p", prompt="47+58+19=", gold="124", source="sums", split=Split.TRAIN)
+    texts = {"47+58=105;105+19=124;A124": 1.5, "A124": 1.0, "47+58=105;A105": 0.0}
+    attempts = {
+        text: Attempt(problem=problem, text=text, tokens=len(text), seed=0, step=1, rollout_id=text) for text in texts
+    }
+    assert {text: score.value for text, score in reward.score_all(attempts).items()} == texts
+    assert all(f"`{text}`" in page for text in texts)
 
 
 def test_the_skill_has_the_head_that_finds_it():

@@ -65,6 +65,20 @@ def test_seconds_of_the_parts_are_recorded(run_of):
         assert (seconds.evaluate > 0) == (row.step % 2 == 0)
 
 
+def test_what_each_part_contributed_is_recorded_and_is_a_curve(run_of):
+    length = {"check": "length", "weight": 0.5, "options": {"max_tokens": 8, "buffer": 8}}
+    reader = RunReader(run_of(rewards={**LUCK, "allow": [*LUCK["allow"], "form_reward"], "length": length}).run)
+    for step in (1, 4):
+        rows = reader.completions(step=step, phase="train")
+        assert any(row.advantage for row in rows)
+        for row in rows:
+            assert abs(sum(part.contribution for part in row.parts) - row.advantage) < 1e-9
+        for place, name in enumerate(("luck", "length")):
+            sizes = [abs(row.parts[place].contribution) for row in rows]
+            assert reader.metrics_at(step)[f"reward/contribution/{name}"] == pytest.approx(sum(sizes) / len(sizes))
+    assert {part.contribution for row in reader.completions(phase="held_out") for part in row.parts} == {None}
+
+
 def test_steps_without_signal_are_explained_every_so_often(run_of):
     witness = Witness()
     result = run_of(witness, SAME, max_empty_steps=2)

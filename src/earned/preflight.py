@@ -18,6 +18,7 @@ from earned.policy.load import Policy
 from earned.policy.logprobs import CHUNK_LOGITS, shared_prompt_scores
 from earned.recipe import Recipe
 from earned.rewards.checks import CONTROLS
+from earned.rewards.compose import deciding_checks
 from earned.rollouts.batching import TrainingRow, micro_batches
 from earned.rollouts.collect import scored_groups
 from earned.rollouts.engine import Draw
@@ -41,7 +42,7 @@ class Outlook:
 
 def must_teach(recipe: Recipe, algorithm: Algorithm) -> bool:
     """Return whether a recipe is meant to learn; controls that have to be allowed by name are not."""
-    checks = {part.check for part in recipe.rewards.parts.values() if part.weight != 0}
+    checks = deciding_checks(recipe.rewards.parts)
     alone = algorithm.group_relative and recipe.sampling.group_size == 1
     return not checks <= set(CONTROLS) and not alone and recipe.optim.learning_rate > 0
 

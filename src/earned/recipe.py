@@ -32,9 +32,11 @@ RewardFinding = Literal[
 ]
 """What `earned check-reward` may find wrong with a reward; its words are in `reward_probe.py`."""
 Allowance = (
-    Literal["random_reward", "constant_reward", "single_sample", "zero_learning_rate", "no_signal"] | RewardFinding
+    Literal["random_reward", "constant_reward", "form_reward", "single_sample", "zero_learning_rate", "no_signal"]
+    | RewardFinding
 )
-"""What would be a mistake in an ordinary run; a recipe names what it means. `no_signal` leaves out the pre-flight."""
+"""What would be a mistake in an ordinary run; a recipe names what it means. `form_reward` is one that looks at how a
+completion is written and not at whether its answer is right, `no_signal` leaves out the pre-flight."""
 
 Positive = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
@@ -77,7 +79,8 @@ class RewardPart(Section):
     check: str
     weight: float = Field(default=1.0, allow_inf_nan=False)
     gate: str | None = None
-    """Another part; where that one pays nothing, this one pays nothing either."""
+    """Another part; where that one pays nothing or less, this one pays nothing. A penalty behind a gate spares whoever
+    fails the gate, save a truncated attempt."""
     options: dict[str, Any] = {}
 
 

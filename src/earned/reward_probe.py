@@ -20,6 +20,7 @@ from statistics import fmean
 from earned.errors import RecipeError
 from earned.recipe import Recipe, RewardFinding
 from earned.rewards.checks import CONTROLS
+from earned.rewards.compose import deciding_checks
 from earned.rewards.gold import can_judge
 from earned.rewards.probes import Probe, ProbeKind, probes_of
 from earned.rewards.user_reward import RewardFunction
@@ -144,7 +145,7 @@ def require_sound_reward(task: Task) -> None:
 def probe(task: Task) -> RewardReport:
     """Try the reward of a task on texts at a few of its training problems."""
     rewards = task.recipe.rewards
-    if {part.check for part in rewards.parts.values() if part.weight != 0} <= set(CONTROLS):
+    if deciding_checks(rewards.parts) <= set(CONTROLS):
         return RewardReport(problems=0, kinds=(), findings=())
     problems = _chosen(task)
     tried = _tried(task, problems)

@@ -162,6 +162,8 @@ class Attempt:
     text: str
     truncated: bool = False
     """True when the length limit ended the text, so that its last words may not be all that was meant."""
+    tokens: int | None = None
+    """Length, end-of-sequence included; None for a text that no model wrote."""
     seed: int
     step: int
     rollout_id: str
@@ -182,6 +184,9 @@ class PartScore:
     rule: Rule = Rule.MEASURED
     applies: bool = True
     """False when the part has nothing to say about this completion, and so leaves the sum."""
+    contribution: float | None = None
+    """Its share of the completion's advantage, which the parts add up to; None where nothing is trained on, or where
+    the advantage is no such sum."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -85,6 +85,19 @@ def rest(row):
     return ["advantage", f"{row['advantage']:+.3f}", *cut]
 
 
+def test_several_parts_show_what_each_contributed(earned, workplace):
+    length = '{check = "length", weight = 0.5, options = {max_tokens = 6, buffer = 6}}'
+    flags = {"rewards.length": length, "rewards.allow": '["random_reward", "form_reward"]', "steps": "1"}
+    api.train(load(Recipe, workplace / "recipe.toml", flags, environment={}), api.RunOptions(name="b"))
+    heads = [line for line in earned("runs", "completions", "runs/b").out.splitlines() if "advantage" in line]
+    recorded = RunReader(workplace / "runs" / "b").completions(step=1, phase="train")
+    assert len(heads) == len(recorded) == 16
+    for head, row in zip(heads, recorded, strict=True):
+        luck, length = (part.contribution for part in row.parts)
+        assert f"advantage {row.advantage:+.3f} (luck {luck:+.3f}, length {length:+.3f})" in head
+        assert abs(luck + length - row.advantage) < 1e-9
+
+
 def test_the_greedy_attempt_of_an_evaluation_is_named_and_has_no_advantage(completions):
     out = completions("--phase", "held_out", "--limit", "4").out
     assert "greedy  " in out and "advantage" not in out

@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -115,8 +116,20 @@ def test_metrics_by_hand():
     )
 
 
+def credited(one, *contributions):
+    pairs = zip(one.parts, contributions, strict=True)
+    return replace(one, parts=tuple(replace(part, contribution=number) for part, number in pairs))
+
+
+def test_the_size_of_the_contributions_by_part():
+    both, neither = credited(score(1.0, style=1.0), 0.5, 0.125), credited(score(0.0, style=0.0), -0.5, -0.25)
+    metrics = rollout_metrics([group(both, neither, UNSCORED)], {})
+    assert metrics["reward/contribution/answer"] == 0.5 and metrics["reward/contribution/style"] == 0.1875
+    assert not any(key.startswith("reward/contribution") for key in rollout_metrics([group(RIGHT, WRONG)], {}))
+
+
 def test_every_key_is_declared():
-    for key in rollout_metrics([group(RIGHT, WRONG)], {"a": 1.0}):
+    for key in rollout_metrics([group(credited(RIGHT, 0.5), WRONG)], {"a": 1.0}):
         require_declared(key)
 
 

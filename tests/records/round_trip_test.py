@@ -124,6 +124,17 @@ def test_completions_with_their_reasons(database, group_of):
     assert unscored.parts == group.rollouts[1].score.parts
 
 
+def test_the_contribution_of_a_part_is_read_back(database, group_of):
+    group = group_of(3, [1.0])
+    (rollout,) = group.rollouts
+    part = replace(rollout.score.parts[0], contribution=-0.125)
+    credited = replace(group, rollouts=(replace(rollout, score=replace(rollout.score, parts=(part,))),))
+    with RecordWriter(database) as records:
+        records.rollouts(3, "train", [credited], {rollout.id: -0.125}, [], keep_tokens=False)
+    (row,) = RunReader(database).completions()
+    assert row.parts == (part,) and row.parts[0].contribution == row.advantage
+
+
 def test_completions_can_be_filtered_ordered_and_limited(database, group_of):
     with RecordWriter(database) as records:
         records.rollouts(1, "train", [group_of(1, [0.0, None, 1.0])], None, [], keep_tokens=False)

@@ -52,7 +52,7 @@ def test_a_check_sees_the_problem_the_text_and_the_address_alone():
 
     scored_groups(PROMPTS, groups_of([["1"], ["2"]]), watching, STAMP)
     assert seen["train/12/b/0"] == Attempt(
-        problem=PROMPTS[1].problem, text="2", truncated=True, seed=5, step=12, rollout_id="train/12/b/0"
+        problem=PROMPTS[1].problem, text="2", truncated=True, tokens=2, seed=5, step=12, rollout_id="train/12/b/0"
     )
     ended = replace(groups_of([["1"]])[0][0], stop_reason=StopReason.EOS)
     scored_groups(PROMPTS[:1], [(ended,)], watching, STAMP)

@@ -43,13 +43,20 @@ def print_attempt(
     if attempt.reward is not None:
         head.append(f"reward {attempt.reward:g}  ")
     if attempt.advantage is not None:
-        head.append(f"advantage {attempt.advantage:+.3f}  ")
+        head.append(f"advantage {attempt.advantage:+.3f}{_by_part(attempt)}  ")
     head.append(f"{attempt.tokens} tokens{', cut off' if attempt.truncated else ''}")
     console.print(head, soft_wrap=True)
     _print_indented(console, attempt.text)
     if attempt.explanation:
         read = "" if attempt.extracted is None else f"read {attempt.extracted}; "
         _print_indented(console, read + attempt.explanation, "dim")
+
+
+def _by_part(attempt: "SampledAttempt | CompletionRow") -> str:
+    """Return what each part of the reward contributed to the advantage, where there are several."""
+    parts = attempt.parts if isinstance(attempt, CompletionRow) and len(attempt.parts) > 1 else ()
+    shares = [f"{part.name} {part.contribution:+.3f}" for part in parts if part.contribution is not None]
+    return f" ({', '.join(shares)})" if shares else ""
 
 
 def _print_indented(console: Console, text: str, style: str = "") -> None:

@@ -53,6 +53,8 @@ def _reward_values(judged: Sequence[Rollout]) -> dict[str, list[float]]:
         for part in rollout.score.parts:
             if part.value is not None:
                 values.setdefault(f"reward/part/{part.name}", []).append(part.value)
+            if part.contribution is not None:
+                values.setdefault(f"reward/contribution/{part.name}", []).append(abs(part.contribution))
     return values
 
 

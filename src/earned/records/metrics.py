@@ -45,6 +45,12 @@ METRICS = (
         "Average of one part of the reward before its weight: shows which part the rise of the total comes from.",
     ),
     Metric(
+        "reward/contribution/*",
+        "advantage",
+        "Average size of what one part of the reward adds to the push on a completion, up or down: shows which part is "
+        "being trained on; a part that every attempt gets alike adds 0.",
+    ),
+    Metric(
         "reward/unscored_share",
         "share",
         "Completions whose check failed on our side, so nobody can say whether they are right: should be 0.",

@@ -1,16 +1,19 @@
-"""From checks to one score: the weighted sum of the parts, and what happens when a part cannot judge."""
+"""From checks to one score: gates, the weighted sum of the parts, and what happens when a part cannot judge."""
 
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from earned.errors import RecipeError, VerifierError
-from earned.recipe import Rewards
-from earned.rewards.checks import CONTROLS, make_check
+from earned.recipe import RewardPart, Rewards, did_you_mean
+from earned.rewards.checks import CONTROLS, PENALTIES, make_check
 from earned.rewards.user_reward import Resources, UserReward
 from earned.rewards.verdict import Check, Verdict, broken, failure
 from earned.vocabulary import Attempt, PartScore, Score, ScoreStatus
+
+DECIMALS = 12
+"""Of the sum of several parts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,6 +23,15 @@ class Part:
     name: str
     weight: float
     check: Check
+    gate: str | None = None
+    """The part that has to pay, more than 0, for this one to count."""
+    penalty: bool = False
+    """True when the check gives at most 0."""
+
+    @property
+    def maximum(self) -> float:
+        """The most it can add when a check gives 0 to 1, and a penalty -1 to 0."""
+        return max(0.0, -self.weight if self.penalty else self.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +45,18 @@ class Rewarder:
         """Return the reward that `[rewards]` describes; functions of the user's own need the resources.
 
         Raises:
-            RecipeError: for an unknown check or option, a function that cannot be used, or a control that
-                `rewards.allow` does not name.
+            RecipeError: for an unknown check or option, a function that cannot be used, a gate that there is not or
+                that never opens, or a control that `rewards.allow` does not name.
         """
+        _require_gates(rewards.parts)
         parts = tuple(
-            Part(name=name, weight=part.weight, check=make_check(f"rewards.{name}", part, resources))
+            Part(
+                name=name,
+                weight=part.weight,
+                check=make_check(f"rewards.{name}", part, resources),
+                gate=part.gate,
+                penalty=part.check in PENALTIES,
+            )
             for name, part in rewards.parts.items()
         )
         _require_allowed(rewards)
@@ -45,8 +64,8 @@ class Rewarder:
 
     @property
     def maximum(self) -> float:
-        """The sum of the positive weights: the most an attempt can earn when every check gives at most 1."""
-        return math.fsum(part.weight for part in self.parts if part.weight > 0)
+        """The most an attempt can earn, all gates open, when every check gives at most 1 and a penalty at most 0."""
+        return math.fsum(part.maximum for part in self.parts)
 
     @property
     def file_hashes(self) -> dict[str, str]:
@@ -57,6 +76,9 @@ class Rewarder:
     def score_all(self, attempts: Mapping[str, Attempt]) -> dict[str, Score]:
         """Return a score for every attempt under the attempt's own id; the parts judge side by side.
 
+        A part pays 0 where its gate pays nothing or less; so does a penalty, but for a truncated attempt, which would
+        be better off by failing the gate. The part's value in the score is what it pays.
+
         A part that does not apply adds nothing, and the weights of the others stay as they are. One part that cannot
         judge, raises, or gives no finite number leaves the whole score unscored: the failure is ours, so it is neither
         paid nor punished. So does a completion to which no part applies.
@@ -66,7 +88,23 @@ class Rewarder:
         """
         with ThreadPoolExecutor(len(self.parts)) as threads:
             judged = list(threads.map(lambda part: _part_scores(part, attempts), self.parts))
-        return {name: _sum([scores[name] for scores in judged]) for name in attempts}
+        return {
+            name: _sum(self._gated(attempt, {scores[name].name: scores[name] for scores in judged}))
+            for name, attempt in attempts.items()
+        }
+
+    def _gated(self, attempt: Attempt, said: Mapping[str, PartScore]) -> list[PartScore]:
+        parts = {part.name: part for part in self.parts}
+
+        def paid(name: str) -> PartScore:
+            score, gate = said[name], parts[name].gate
+            if gate is None or score.value is None or (attempt.truncated and score.weight * score.value < 0):
+                return score
+            if (paid(gate).value or 0.0) > 0:
+                return score
+            return replace(score, value=0.0, explanation=f"{score.explanation}; nothing, since {gate} pays nothing")
+
+        return [paid(name) for name in parts]
 
 
 def require_scored(scores: Mapping[str, Score], limit: float) -> None:
@@ -119,20 +157,52 @@ def _sum(parts: Sequence[PartScore]) -> Score:
     earned = [part.weight * part.value for part in applying if part.value is not None]
     if not earned or len(earned) < len(applying):
         return Score(value=None, status=ScoreStatus.UNSCORED, parts=tuple(parts))
-    return Score(value=math.fsum(earned), status=ScoreStatus.SCORED, parts=tuple(parts))
+    # Two sums that differ in the last bit alone would be as far apart as right and wrong after the division by the
+    # deviation of their group.
+    value = earned[0] if len(earned) == 1 else round(math.fsum(earned), DECIMALS)
+    return Score(value=value, status=ScoreStatus.SCORED, parts=tuple(parts))
+
+
+def deciding_checks(parts: Mapping[str, RewardPart]) -> set[str]:
+    """Return the checks that the reward depends on: those of the parts with any weight, and of their gates."""
+    waiting = [name for name, part in parts.items() if part.weight != 0]
+    found: set[str] = set()
+    while waiting:
+        part = parts[waiting.pop()]
+        found.add(part.check)
+        waiting += [part.gate] if part.gate is not None else []
+    return found
+
+
+def _require_gates(parts: Mapping[str, RewardPart]) -> None:
+    """Refuse a gate that there is not, that never opens, or that waits for the part it is to open."""
+    for name in parts:
+        way = [name]
+        while (gate := parts[way[-1]].gate) is not None:
+            where = f"rewards.{way[-1]}.gate"
+            if gate not in parts:
+                known = ", ".join(repr(other) for other in parts if other != way[-1]) or "none"
+                raise RecipeError(
+                    f"{where}: there is no part {gate!r}, others are: {known}.{did_you_mean(gate, [*parts])}"
+                )
+            if parts[gate].check in PENALTIES:
+                raise RecipeError(f"{where}: {gate!r} is a penalty, which never pays, so {way[-1]!r} would not either")
+            if gate in way:
+                raise RecipeError(f"{where}: {' waits for '.join([*way, gate])}, so none of them could ever pay")
+            way.append(gate)
 
 
 def _require_allowed(rewards: Rewards) -> None:
-    """Refuse a reward that cannot teach anything, unless the recipe says that it is meant."""
-    weighted = {part.check for part in rewards.parts.values() if part.weight != 0}
+    """Refuse a reward that cannot teach right answers, unless the recipe says that it is meant."""
+    weighted = deciding_checks(rewards.parts)
     if not weighted <= set(CONTROLS):
         return
-    needed = sorted(CONTROLS[check] for check in weighted) if weighted else ["constant_reward"]
+    needed = sorted({CONTROLS[check] for check in weighted}) if weighted else ["constant_reward"]
     missing = [word for word in needed if word not in rewards.allow]
     if missing:
         words = ", ".join(f'"{word}"' for word in needed)
         what = "no part has any weight" if not weighted else f"the only checks are {', '.join(sorted(weighted))}"
         raise RecipeError(
-            f"rewards.allow: {what}: such a reward is a control and teaches nothing. Add a check that reads the "
-            f"answer, or say that it is meant: rewards.allow = [{words}]"
+            f"rewards.allow: {what}: such a reward is a control and teaches no right answers. Add a check that "
+            f"compares with the right answer, or say that it is meant: rewards.allow = [{words}]"
         )

@@ -26,6 +26,7 @@ def scored_groups(
             problem=prompt.problem,
             text=completion.text,
             truncated=completion.truncated,
+            tokens=completion.length,
             seed=stamp.seed,
             step=stamp.step,
             rollout_id=rollout_id,

@@ -15,7 +15,7 @@ from earned.policy.load import Policy
 from earned.recipe import Recipe
 from earned.rollouts.collect import ScoreAttempts, scored_groups
 from earned.rollouts.engine import Draw, Engine, SamplingSettings
-from earned.training.advantages import group_advantages
+from earned.training.advantages import group_advantages, with_contributions
 from earned.training.checkpoints import Progress
 from earned.training.update import Updater, UpdateReport
 from earned.vocabulary import Prompt, RolloutGroup
@@ -27,6 +27,7 @@ class StepOutcome:
 
     progress: Progress
     groups: tuple[RolloutGroup, ...]
+    """With what each part of a reward contributed to the advantage."""
     advantages: dict[str, float]
     """By rollout id."""
     report: UpdateReport
@@ -97,7 +98,11 @@ def train(training: Training, progress: Progress) -> Progress:
             with clock.part("evaluate"):
                 observer.evaluate(step)
         outcome = StepOutcome(
-            progress=progress, groups=groups, advantages=advantages, report=report, seconds=clock.read()
+            progress=progress,
+            groups=with_contributions(groups, training.algorithm),
+            advantages=advantages,
+            report=report,
+            seconds=clock.read(),
         )
         observer.record(outcome)
         if observer.checkpoint_due(step):
