@@ -56,7 +56,7 @@ class Problems(Section):
     """Where problems come from and how many each split holds."""
 
     source: str = "sums"
-    """A built-in, a file (relative to the current folder) or OWNER/NAME[:CONFIG] of the hub."""
+    """A built-in, a file (relative to the current folder), OWNER/NAME[:CONFIG] of the hub, or `reasoning_gym:NAME`."""
     options: dict[str, Any] = {}
     template: str = PROMPT
     """What the model is asked, with the problem in the place of {prompt}; splits and ids go by the problem alone."""
