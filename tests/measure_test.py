@@ -42,7 +42,7 @@ def workplace(tmp_path_factory):
     write(folder / "my.jsonl", sums(range(10, 80)))
     write(folder / "more.jsonl", sums(range(80, 150)))
     write(folder / "all.jsonl", sums(range(10, 160)))
-    worked = [("10+10=", "#### 20"), ("1+2=", "1 and 2 are \\boxed{3}")]
+    worked = [("10+10=", "#### 20"), ("1+2=", "1 and 2 are 3")]
     write(folder / "worked.jsonl", [{"question": question, "answer": answer} for question, answer in worked])
     lay_out(folder)
     with pytest.MonkeyPatch.context() as patch:
