@@ -60,7 +60,7 @@ LATE = {
     "too few problems": ((*TRAIN, "--problems.held-out", "500"), r"problems\.held_out: the source has too few"),
     "unknown check": ((*TRAIN, "--rewards.luck.check", "randon"), r"unknown check 'randon'.* Did you mean 'random'\?"),
     "unknown check of answers": ((*TRAIN, "--evaluation.check", "numbr"), r"unknown check 'numbr'"),
-    "no control beside it": ((*TRAIN, "--evaluation.check", "randon"), r"allowed: .*'exact', 'countdown', 'reasoning"),
+    "no control beside it": ((*TRAIN, "--evaluation.check", "randon"), r"allowed: .*'exact', .*'reasoning_gym', or a function"),
     "answers judged by chance": ((*TRAIN, "--evaluation.check", "random"), r"'random' does not compare with the right"),
     "evaluate by a constant": (("eval", "model", "--check", "constant"), r"'constant' does not compare with the right"),
     "evaluate by length": (("eval", "model", "--check", "length"), r"'length' does not compare with the right"),
