@@ -16,7 +16,7 @@ from earned.rewards.compose import Rewarder
 from earned.vocabulary import Attempt, Problem, Split
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "AGENTS.md", "SKILL.md")
+DOCUMENTS = ("README.md", "AGENTS.md", "SKILL.md", "docs/rewards.md")
 FENCED = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TOML = re.compile(r"^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(?:\.venv/bin/)?earned (.+)$", re.MULTILINE)
@@ -35,7 +35,7 @@ def require_understood(line):
     words = shlex.split(line, comments=True)
     command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
     flags = recipe_flags(bound.arguments.get("flags", ()))
-    if command.__name__ in ("train", "demo"):
+    if command.__name__ in ("train", "demo", "check_reward"):
         load(Recipe, shipped("tiny_sums"), flags, environment={})
     elif command.__name__ == "pretrain":
         load(PretrainRecipe, shipped("tiny_base"), flags, environment={})
@@ -66,6 +66,8 @@ def test_every_document_shows_commands(name):
         "train recipes/tiny_sums.toml --seeds three",
         "train recipes/nowhere.toml",
         "eval tiny --problem sums",
+        "verify --cases my_cases.jsonl",
+        "check-reward recipes/tiny_sums.toml --rewards.allow '[\"pays_anything\"]'",
         "train",
     ],
 )

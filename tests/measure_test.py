@@ -42,7 +42,7 @@ def workplace(tmp_path_factory):
     write(folder / "my.jsonl", sums(range(10, 80)))
     write(folder / "more.jsonl", sums(range(80, 150)))
     write(folder / "all.jsonl", sums(range(10, 160)))
-    worked = [("10+10=", "#### 20"), ("1+2=", "1 and 2 are \\boxed{3}")]
+    worked = [("10+10=", "#### 20"), ("1+2=", "It is \\boxed{3}. Wait, is it?")]
     write(folder / "worked.jsonl", [{"question": question, "answer": answer} for question, answer in worked])
     lay_out(folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -103,7 +103,10 @@ def test_examples_are_left_out_and_doubted_where_the_check_finds_no_answer_in_th
     assert found.shots == 2 and "10+10=" not in {problem.prompt for problem in found.problems}
     left_out, doubt, goes_on = found.notes[1:]
     assert left_out == "1 problem left out: the worked examples show them"
-    assert doubt.startswith("the check 'number' takes 1 of 2 worked answers for wrong") and "no answer mark" in doubt
+    assert (
+        doubt.startswith("the check 'number' takes 1 of 2 worked answers for wrong")
+        and "takes the answer back" in doubt
+    )
     assert goes_on.startswith("the model has no chat template")
     fine = measured("untrained", "all.jsonl", limit=149, few_shot=FewShot(source="worked.jsonl", shots=1))
     assert not any("for wrong" in note for note in fine.notes)

@@ -12,6 +12,7 @@ from earned.observer import Silence
 from earned.preflight import must_teach, outlook, preflight, teaches
 from earned.recipe import Recipe, validate
 from earned.records.reader import RunReader
+from earned.reward_probe import check_reward
 from earned.sandbox.workers import WorkerPool
 from earned.task import task_of
 from earned.vocabulary import (
@@ -29,6 +30,11 @@ from earned.vocabulary import (
 
 ANSWER = {"answer": {"check": "number"}}
 LUCK = {"allow": ["random_reward"], "luck": {"check": "random"}}
+MEANT = {
+    "allow": ["pays_null_answer", "pays_wrong_answer", "pays_listed_answers", "pays_echoed_prompt"],
+    "length": {"check": "python"},
+}
+"""For rewards that do not look at the answer, on purpose."""
 SAME = {"allow": ["constant_reward"], "same": {"check": "constant"}}
 LEARNING, FROZEN = {"learning_rate": 1e-3, "precision": "float32"}, {"learning_rate": 0.0, "precision": "float32"}
 
@@ -162,16 +168,17 @@ def test_controls_stay_possible(recipe_of, tmp_path, sections):
 
 def test_every_reward_right_is_refused_too(recipe_of, tmp_path):
     with pytest.raises(PreflightError, match=r"taught nothing: .*cut off|every attempt was right at 100%"):
-        api.train(recipe_of(), api.RunOptions(runs=tmp_path / "runs"), reward=Counting(equal=True))
+        api.train(recipe_of(MEANT), api.RunOptions(runs=tmp_path / "runs"), reward=Counting(equal=True))
     assert not (tmp_path / "runs").exists()
-    plain = recipe_of(algorithm={"name": "reinforce"})
+    plain = recipe_of(MEANT, algorithm={"name": "reinforce"})
     assert api.train(plain, api.RunOptions(runs=tmp_path), reward=Counting(equal=True)).weights_changed
 
 
 def test_it_costs_one_batch_where_there_is_signal_and_a_resumed_run_none(recipe_of, tmp_path):
-    reward = Counting()
-    stopped = api.train(recipe_of(), api.RunOptions(runs=tmp_path), reward=reward, stop_requested=lambda: True)
-    assert reward.judged == 3 * 4, "one batch, whatever the tries"
+    recipe, reward, tried = recipe_of(MEANT), Counting(), Counting()
+    check_reward(recipe, reward=tried)
+    stopped = api.train(recipe, api.RunOptions(runs=tmp_path), reward=reward, stop_requested=lambda: True)
+    assert reward.judged == tried.judged + 3 * 4, "after the reward was tried one batch, whatever the tries"
     resumed = Counting()
     assert api.resume(stopped.run, reward=resumed).finished
     assert resumed.judged == 2 * 3 * 4
@@ -243,7 +250,7 @@ def test_accuracy_is_left_out_where_no_gold_can_be_read(recipe_of, tmp_path, gol
     rows = [f'{{"question": "{n}+1=", "answer": "{n + 1 if n < golds else "who knows"}"}}\n' for n in range(40)]
     (tmp_path / "my.jsonl").write_text("".join(rows))
     listener = Sentences()
-    recipe = recipe_of(problems={"source": str(tmp_path / "my.jsonl")})
+    recipe = recipe_of(MEANT, problems={"source": str(tmp_path / "my.jsonl")})
     result = api.train(recipe, api.RunOptions(runs=tmp_path), reward=Counting(), listener=listener)
     reader = RunReader(result.run)
     told = [text for text in listener.said_ if text.startswith("no accuracy for the validation and held-out problems")]

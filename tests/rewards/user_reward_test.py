@@ -351,6 +351,8 @@ model = "model"
 train = 8
 validation = 0
 held_out = 4
+[rewards]
+allow = ["pays_null_answer", "pays_wrong_answer", "pays_listed_answers", "pays_echoed_prompt"]
 [rewards.mine]
 check = "reward.py:digits"
 options = { limit_seconds = 60 }
