@@ -56,6 +56,8 @@ from earned.rewards.answer import extract_answer
         ("<answer> 42 </answer>", "42"),
         (r"<answer>The result is \boxed{42}</answer>", "42"),
         ("<answer>Answer: 42</answer>", "42"),
+        ("<answer>[w, A2]</answer>", "[w, A2]"),
+        ("<answer>7</answer> A2", "2"),
         ("<think>41? Answer: 41</think>It is 42.", "42"),
         ("41? Answer: 41</think>\n\nIt is 42.", "42"),
         ("The answer is 72,500.", "72,500"),

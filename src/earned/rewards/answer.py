@@ -30,6 +30,9 @@ from earned.rewards.marks import Marked, last_mark
 MAX_ANSWER_CHARACTERS = 400
 MAX_BOX_CHARACTERS = 1000
 MAX_SENTENCE_CHARACTERS = 400
+MAX_CHARACTERS = 100_000
+"""Of a longer completion only the end is searched."""
+THINKING = (("<think>", "</think>"), ("<thinking>", "</thinking>"))
 ECHO_CHARACTERS = 12
 """A shorter line that the prompt also holds may still be meant as an answer."""
 RETRACTION = frozenset(["wait", "wrong", "incorrect", "mistake", "mistaken", "oops", "correction"])
@@ -42,7 +45,6 @@ DOUBT = frozenset(
 NOT_PLAIN = frozenset(["minus", "negative", "hundred", "thousand", "million", "billion", "percent"])
 """Words that make another number of the digits beside them."""
 
-_THINKING = re.compile(r"<(/?)think(?:ing)?>")
 _OVER = (*" \n\r\t", ".", "!")
 _SENTENCE_END = re.compile(r"[.!?]\s")
 _DIGITS = re.compile(r"[0-9]++(?:[.,][0-9]++)*+")
@@ -117,10 +119,12 @@ def _without_stop(text: str) -> str:
 
 def _after_thinking(text: str) -> str | None:
     """Return what follows the last thinking block; None when the text ends inside one."""
-    tags = list(_THINKING.finditer(text))
-    if not tags:
-        return text
-    return text[tags[-1].end() :] if tags[-1].group(1) else None
+    for opening, closing in THINKING:
+        closed = text.rfind(closing)
+        if text.rfind(opening) > closed:
+            return None
+        text = text[closed + len(closing) :] if closed >= 0 else text
+    return text[-MAX_CHARACTERS:]
 
 
 def _marked(mark: Marked) -> Extraction:

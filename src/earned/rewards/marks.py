@@ -105,6 +105,16 @@ def _line(text: str, marks: deque[re.Match[str]]) -> Marked:
     return Marked(name=mark.group(), answer=first, rest=after[len(first) :], start=mark.start(), enclosed=False)
 
 
+def _letter(text: str, marks: deque[re.Match[str]]) -> Marked:
+    """Read after a letter A, save inside a tag, where it is part of the answer: `<answer>w, A2</answer>`."""
+    opened = text.rfind("<answer>", 0, marks[-1].start())
+    if opened < 0 or text.find("</answer>", opened) < marks[-1].start():
+        return _line(text, marks)
+    tag = _MARK.match(text, opened)
+    assert tag is not None
+    return _tag(text, deque([tag]))
+
+
 def _phrase(text: str, marks: deque[re.Match[str]]) -> Marked:
     line = _line(text, marks)
     assert line.answer is not None
@@ -120,5 +130,5 @@ _READERS: Mapping[str, Callable[[str, deque[re.Match[str]]], Marked]] = {
     "hashes": _line,
     "colon": _line,
     "phrase": _phrase,
-    "letter": _line,
+    "letter": _letter,
 }

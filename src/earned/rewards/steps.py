@@ -147,15 +147,15 @@ def support(steps: Sequence[Step], answer: str, given: Set[Fraction]) -> tuple[s
     number = parse_number(answer)
     if number is None:
         return f"the answer {answer!r} is not a plain decimal number", []
-    gives = [place for place, step in enumerate(steps) if step.fault is None and step.result == Fraction(number)]
+    results = [None if step.fault else step.result for step in steps]
+    gives = [place for place, result in enumerate(results) if result == Fraction(number)]
     first = next((place for place in gives if steps[place].adds), None)
     if first is None:
         return f"no step gives the answer {answer}", []
-    known = {step.result for step in steps[: gives[-1] + 1] if step.fault is None}
-    new = [r for r in (step.result for step in steps[gives[-1] + 1 :] if step.fault is None) if r not in known]
-    beyond = [result for result in new if abs(result or 0) not in given]
-    if beyond:
-        return f"the answer is {answer}, but the steps go on to {beyond[-1]}", []
+    known, after = set(results[: gives[-1] + 1]), results[gives[-1] + 1 :]
+    new = [result for result in after if result not in known and result is not None and abs(result) not in given]
+    if new:
+        return f"the answer is {answer}, but the steps go on to {new[-1]}", []
     needed, waiting = set[int](), [first]
     while waiting:
         place = waiting.pop()
