@@ -13,15 +13,9 @@ BUFFER_SHARE = 5
 class LengthCheck(BuiltInCheck):
     """0 for a length within bounds, down to -1 beyond; in tokens, the end-of-sequence included.
 
-        With L tokens: 0 up to max_tokens - buffer, (max_tokens - buffer - L) / buffer up to max_tokens, -1 above. Below
-        `min_tokens` it is (L - min_tokens) / min_tokens. A truncated completion gets -1, whatever its length. To a text
-    <<<<<<< HEAD
-        that no model wrote, and so has no tokens, the check does not apply.
-    =======
-        that no model wrote, which has no tokens, the check does not apply.
-    >>>>>>> parts
-
-        Source: soft overlong punishment, DAPO, arXiv 2503.14476, equation 13; `min_tokens` is ours.
+    With L tokens: 0 up to max_tokens - buffer, (max_tokens - buffer - L) / buffer up to max_tokens, -1 above. Below
+    `min_tokens` it is (L - min_tokens) / min_tokens. A truncated completion gets -1, whatever its length. To a text
+    that no model wrote, which has no tokens, the check does not apply.
     """
 
     max_tokens: Positive
