@@ -4,7 +4,7 @@ from earned.rewards.answer import trim
 from earned.rewards.marks import last_mark
 from earned.rewards.maths.evaluate import TooLargeError, UndefinedError, exact
 from earned.rewards.maths.structure_parser import readings
-from earned.rewards.maths.tree import Node, UnreadableError, Words
+from earned.rewards.maths.tree import Node, Number, UnreadableError, Words
 
 PLACEHOLDERS = frozenset(["proof", "see solution", "see above", "answers vary", "not applicable", "unknown", "omitted"])
 """Words that stand in for an answer that nobody wrote down."""
@@ -40,8 +40,20 @@ def gold_readings(gold: str) -> tuple[Node, ...]:
 
 
 def read_gold_expression(gold: str) -> tuple[Node, ...] | None:
-    """Return what a gold answer can mean, None when it cannot be compared with anything."""
+    """Return what a gold answer can mean, rational values worked out; None when nothing can be compared with it.
+
+    >>> read_gold_expression("1/2") == read_gold_expression("0.50")
+    True
+    """
     try:
-        return gold_readings(gold)
+        return tuple(_worked_out(tree) for tree in gold_readings(gold))
     except (UnreadableError, RecursionError):
         return None
+
+
+def _worked_out(tree: Node) -> Node:
+    try:
+        value = exact(tree)
+    except TooLargeError:
+        return tree
+    return tree if value is None else Number(value)
