@@ -230,7 +230,7 @@ def test_golds_that_are_words_or_all_the_same_are_tried_too():
 def test_no_text_that_must_earn_nothing_gives_the_right_answer():
     problem = Problem(id="p", prompt="1+1=", gold="2", source="sums", split=Split.TRAIN)
     probes = list(probes_of(problem, ["2", "2.0", "3", "40"]))
-    assert len({probe.writing for probe in probes if probe.kind is ProbeKind.RIGHT}) == len(WRITINGS)
+    assert {probe.writing for probe in probes if probe.kind is ProbeKind.RIGHT} >= {*WRITINGS}
     for probe in probes:
         if probe.kind in (ProbeKind.NOTHING, ProbeKind.WRONG, ProbeKind.CONSTANT):
             assert "2" not in probe.text
@@ -275,3 +275,44 @@ def test_the_library_has_it_for_functions_handed_over_too():
     report = library.check_reward(recipe("python"), reward=substring)
     assert isinstance(report, library.RewardReport)
     assert [one.name for one in report.findings] == ["pays_wrong_answer", "pays_listed_answers"]
+
+
+STEPS = {"check": "steps", "weight": 0.5}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"answer": {**ANSWER, "gate": "steps"}, "steps": {**STEPS, "weight": 0.0}},
+        {"answer": ANSWER, "steps": {**STEPS, "gate": "answer"}},
+        {"answer": ANSWER, "steps": STEPS, "length": {"check": "length", "options": {"max_tokens": 48}}},
+    ],
+    ids=["no answer without steps", "steps behind the answer", "both, and length"],
+)
+def test_rewards_that_want_a_derivation_are_shown_one(parts):
+    assert found(parts) == {}
+    results = {one.kind: one for one in check_reward(recipe(parts)).kinds}
+    assert results[ProbeKind.RIGHT].paid >= 8
+
+
+@pytest.mark.parametrize(
+    ("prompt", "gold", "steps"),
+    [
+        ("Ann has 12 pens and loses 5.", "7", "12-5=7"),
+        ("5 of 12 pens are lost.", "7", "12-5=7"),
+        ("48 eggs, 6 a box, 2 dollars a box?", "16", "48/6=8\n8*2=16"),
+        ("1+2+3+4+5+6=", "21.0", "1+2=3\n3+3=6\n6+4=10\n10+5=15\n15+6=21.0"),
+    ],
+)
+def test_a_derivation_is_made_of_the_numbers_of_the_prompt(prompt, gold, steps):
+    problem = Problem(id="p", prompt=prompt, gold=gold, source="sums", split=Split.TRAIN)
+    rights = [probe.text for probe in probes_of(problem, [gold]) if probe.kind is ProbeKind.RIGHT]
+    assert len(rights) == len(WRITINGS) + 1 and rights[-1] == f"{steps}\n#### {gold}"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "gold"), [("How many?", "7"), ("7 of 0", "8"), ("1.5 and 2", "3"), ("Is 2 even?", "yes")]
+)
+def test_where_no_simple_derivation_leads_to_the_gold_there_is_none(prompt, gold):
+    problem = Problem(id="p", prompt=prompt, gold=gold, source="sums", split=Split.TRAIN)
+    assert sum(probe.kind is ProbeKind.RIGHT for probe in probes_of(problem, [gold])) == len(WRITINGS)

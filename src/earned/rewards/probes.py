@@ -1,8 +1,13 @@
 r"""Texts that show what a reward pays for: right answers in usual writings, and what must earn nothing."""
 
+import operator
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
+from itertools import product
 
 from earned.rewards.number import read_gold_number
 from earned.vocabulary import Problem
@@ -25,9 +30,8 @@ WRITINGS = (
     f"<think>\n{PROSE}\n</think>\n<answer>\n{ANSWER}\n</answer>",
     f"<think>\n{PROSE}\n</think>\nThe answer is \\boxed{{{ANSWER}}}.",
     f"{PROSE}\n#### {ANSWER}",
-    f"{ANSWER} + 0 = {ANSWER}\n#### {ANSWER}",
 )
-"""How an answer may be written; a reward has to understand one of them. The last derives a number from itself."""
+"""How an answer may be written; a reward has to understand one of them."""
 NOTHING = (
     "",
     " \n\t ",
@@ -43,8 +47,14 @@ NOTHING = (
     " ".join([PROSE] * 100),
 )
 """Texts without an answer; the last has 20,000 characters."""
+OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+MAX_DERIVED = 6
+"""Most numbers of a prompt for which a derivation is looked for: at most 2048 are tried."""
 OTHER_ANSWERS = ("0", "1", "2", "none of these")
 """Wrong answers where the other problems give none."""
+
+
+_WHOLE = re.compile(r"(?<![\w.,])[0-9]{1,9}(?![\w]|[.,][0-9])")
 
 
 class ProbeKind(StrEnum):
@@ -67,7 +77,7 @@ class Probe:
     problem: Problem
     text: str
     writing: str | None = None
-    """Of `WRITINGS`, for right and wrong answers."""
+    """Of right and wrong answers: what stands around them."""
 
 
 def probes_of(problem: Problem, golds: Sequence[str]) -> Iterator[Probe]:
@@ -84,7 +94,7 @@ def probes_of(problem: Problem, golds: Sequence[str]) -> Iterator[Probe]:
     if gold is None:
         return
     others = [other for other in (*golds, *OTHER_ANSWERS) if _differ(other, gold)]
-    for writing in WRITINGS:
+    for writing in (*WRITINGS, *_derivations(problem.prompt, read_gold_number(gold))):
         right, wrong, constant = (written(writing, answer) for answer in (gold, others[0], _constant(golds)))
         yield Probe(kind=ProbeKind.RIGHT, problem=problem, text=right, writing=writing)
         yield Probe(kind=ProbeKind.WRONG, problem=problem, text=wrong, writing=writing)
@@ -101,6 +111,36 @@ def written(writing: str, answer: str) -> str:
     '#### 72'
     """
     return writing.replace(ANSWER, answer)
+
+
+def _derivations(prompt: str, gold: Decimal | None) -> Iterator[str]:
+    r"""Yield a writing that derives the gold step by step from the numbers of the prompt, if a simple one does.
+
+    >>> list(_derivations("47+58+19=", Decimal(124)))
+    ['47+58=105\n105+19={answer}\n#### {answer}']
+    """
+    numbers = [int(number) for number in _WHOLE.findall(prompt)]
+    if gold is None or not 2 <= len(numbers) <= MAX_DERIVED:
+        return
+    for order in (numbers, numbers[::-1]):
+        for symbols in product(OPERATIONS, repeat=len(numbers) - 1):
+            steps = _steps(order, symbols)
+            if steps is not None and Fraction(steps[-1].rpartition("=")[2]) == Fraction(gold):
+                last = steps[-1].partition("=")[0]
+                yield "\n".join([*steps[:-1], f"{last}={ANSWER}", f"#### {ANSWER}"])
+                return
+
+
+def _steps(numbers: Sequence[int], symbols: Sequence[str]) -> list[str] | None:
+    """Return the steps from left to right, None where one does not give a whole number."""
+    steps, value = [], Fraction(numbers[0])
+    for symbol, number in zip(symbols, numbers[1:], strict=True):
+        if symbol == "/" and (number == 0 or value % number):
+            return None
+        after = OPERATIONS[symbol](value, number)
+        steps.append(f"{value}{symbol}{number}={after}")
+        value = after
+    return steps
 
 
 def _constant(golds: Sequence[str]) -> str:
