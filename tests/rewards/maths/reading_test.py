@@ -111,6 +111,7 @@ def test_text_becomes_a_tree(text, tree):
         (",".join("1" * 300), "more than 200"),
         ("=".join("x" * 300), "more than 60 relations"),
         (r"\int_0^1 x", "int"),
+        ("12 or", "ends with nothing"),
         (r"\text{a", "not closed"),
         ("", "nothing"),
     ],

@@ -165,6 +165,8 @@ def _listing(tokens: Tokens, depth: int) -> Node | None:
     if not between:
         return None
     items = [part for part in parts if part]
+    if not (parts[0] and parts[-1]):
+        raise UnreadableError("a list begins or ends with nothing")
     if len(items) > MAX_ITEMS:
         raise UnreadableError(f"it lists more than {MAX_ITEMS} things")
     joint = "or" if any(word in ("or", "\\lor") for word in between) else ","
