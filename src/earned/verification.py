@@ -21,6 +21,7 @@ from earned.sandbox.workers import WorkerPool
 from earned.vocabulary import Attempt, PartScore, Problem, Rule, Split
 
 WHERE = "verify"
+WARM_UP = r"\boxed{x}"
 """The place of the checker in error messages, as a part of a reward has one in the recipe."""
 
 
@@ -125,8 +126,9 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """Whether there were cases, and no verdict was wrong or late."""
-        return bool(self.judged) and not (self.false_accepts or self.false_rejects or self.timeouts)
+        """Whether there were cases, no verdict was wrong or late, and the check itself never failed."""
+        failed = any(one.verdict.rule is Rule.FAILED and not one.case.contested for one in self.judged)
+        return bool(self.judged) and not (self.false_accepts or self.false_rejects or self.timeouts or failed)
 
     def _labelled(self, *, accept: bool) -> int:
         return sum(one.case.accept is accept and not one.case.contested for one in self.judged)
@@ -180,8 +182,8 @@ def _judged(rewarder: Rewarder, cases: tuple[Case, ...]) -> Iterator[JudgedCase]
     for case in cases:
         attempt = _attempt(case)
         if not ready:
-            # A process has to start and load its file before the clock does.
-            _verdict(rewarder, _attempt(case.model_copy(update={"response": ""})))
+            # A process has to start and load its file before the clock does, which plain numbers do not need.
+            _verdict(rewarder, _attempt(case.model_copy(update={"response": WARM_UP})))
         start = time.perf_counter()
         verdict = _verdict(rewarder, attempt)
         yield JudgedCase(case=case, verdict=verdict, seconds=time.perf_counter() - start)

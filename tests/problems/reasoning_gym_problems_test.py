@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from decimal import getcontext
 from itertools import islice
 
 import pytest
@@ -122,3 +123,9 @@ main(["problems", "reasoning_gym:chain_sum"])
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "reasoning_gym:chain_sum needs reasoning-gym, which comes with the extra `puzzles`" in done.stderr
     assert 'pip install "earned[puzzles]"' in done.stderr
+
+
+def test_what_a_data_set_does_to_the_precision_of_decimals_stays_with_it():
+    before = getcontext().prec
+    some(1, "decimal_arithmetic")
+    assert getcontext().prec == before

@@ -221,7 +221,8 @@ def test_gates_that_could_never_open_are_refused(gates, message):
 def test_the_maximum_leaves_penalties_out():
     parts = {"answer": {"check": "number", "weight": 2.0}, "short": {"check": "length", "options": {"max_tokens": 9}}}
     assert rewarder(**parts).maximum == 2
-    assert rewarder(answer=parts["answer"], short={**parts["short"], "weight": -0.5}).maximum == 2.5
+    with pytest.raises(RecipeError, match=r"rewards.short.weight: -0.5 would pay for what 'length' is against"):
+        rewarder(answer=parts["answer"], short={**parts["short"], "weight": -0.5})
 
 
 def test_sums_that_differ_by_rounding_alone_are_equal():

@@ -146,6 +146,16 @@ def test_the_memory_of_a_comparison_is_limited(tmp_path):
     assert limited.value == 0 and "MemoryError" in limited.explanation
 
 
+@pytest.mark.parametrize(
+    ("gold", "answer", "options"),
+    [("3.14159", "3.1416", {"tolerance": 0.01}), ("1.234", "1,234", {"decimal_comma": True})],
+)
+def test_options_hold_for_plain_numbers_too(pool, gold, answer, options):
+    assert one(pool, gold, f"#### {answer}").value == 0
+    assert one(pool, gold, f"#### {answer}", **options).value == 1
+    assert one(pool, gold, "#### 99", **options).value == 0
+
+
 def test_a_truncated_answer_is_never_better_off(pool):
     check = make_check("r", RewardPart(check="math"), Resources(pool=pool))
     for _, text, _ in PAIRS:

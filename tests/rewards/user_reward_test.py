@@ -18,7 +18,7 @@ from earned.records.reader import RunReader
 from earned.rewards.compose import Rewarder, require_scored
 from earned.rewards.user_reward import Resources
 from earned.sandbox.workers import WorkerPool
-from earned.vocabulary import Attempt, Problem, ScoreStatus, Split
+from earned.vocabulary import Attempt, Problem, Rule, ScoreStatus, Split
 
 SOURCE = """
 import asyncio, os, sys, time
@@ -75,6 +75,11 @@ def nap(completions, **kwargs):
 
 def sleepy(completions, **kwargs):
     time.sleep(60)
+
+def penalty(completion):
+    while completion == "sleep":
+        pass
+    return -2.0 if completion == "bad" else 1.0
 
 def sleepy_row(completions, **kwargs):
     if "sleep" in completions:
@@ -157,7 +162,6 @@ def test_a_torch_scalar_is_a_number(pool):
     [
         ("raise", "raised: ValueError: by design (my.py:6 in judge)"),
         ("exit", "raised: SystemExit: 0 (my.py:13 in judge)"),
-        ("crash", "died: the process ended with exit code 3"),
         ("nan", "returned nan (float), which is no finite number"),
         ("inf", "returned inf (float), which is no finite number"),
         ("huge", "(int), which is no finite number"),
@@ -178,9 +182,26 @@ def test_one_bad_row_is_unscored_with_its_reason_and_the_others_are_scored(pool,
 def test_one_row_that_hangs_is_found_and_the_next_batch_is_scored(pool, kind):
     check = rewarder(pool, kind, limit_seconds=0.5)
     found = list(check.score_all(attempts("124", "hang", "7", "124")).values())
-    assert [score.value for score in found] == [1.0, None, 0.0, 1.0]
+    assert [score.value for score in found] == [1.0, 0.0, 0.0, 1.0]
+    assert found[1].parts[0].rule is Rule.TIMED_OUT
     assert re.search(r"timed out: ran longer than 0\.5 s, in my\.py:[89] in judge < my\.py:", found[1].explanation)
     assert [score.value for score in check.score_all(attempts("124", "7")).values()] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_row_that_ends_the_process_is_wrong_and_the_others_are_scored(pool, kind):
+    found = scores(pool, kind, "124", "crash", "7", "124")
+    assert [score.value for score in found] == [1.0, 0.0, 0.0, 1.0]
+    assert "died: the process ended with exit code 3" in found[1].explanation
+
+
+def test_what_hangs_is_the_worst_under_a_negative_weight_too(pool):
+    check = Rewarder.from_recipe(
+        validate(Rewards, {"mine": {"check": "my.py:penalty", "weight": -1.0, "options": {"limit_seconds": 0.3}}}),
+        Resources(pool=pool),
+    )
+    found = list(check.score_all(attempts("sleep", "fine", "bad")).values())
+    assert [score.value for score in found] == [-1.0, -1.0, 2.0]
 
 
 def test_a_row_that_sleeps_a_minute_holds_a_step_up_for_less_than_five_seconds(pool):
@@ -188,8 +209,8 @@ def test_a_row_that_sleeps_a_minute_holds_a_step_up_for_less_than_five_seconds(p
     start = time.monotonic()
     found = list(check.score_all(attempts(*["fine"] * 7, "sleep")).values())
     assert time.monotonic() - start < 5
-    assert [score.value for score in found] == [1.0] * 7 + [None]
-    assert "timed out: ran longer than 2 s, in my.py:59 in sleepy_row" in found[7].explanation
+    assert [score.value for score in found] == [1.0] * 7 + [0.0]
+    assert "timed out: ran longer than 2 s, in my.py:64 in sleepy_row" in found[7].explanation
 
 
 def test_a_function_that_always_hangs_is_given_up(pool):
@@ -206,7 +227,12 @@ def test_a_function_that_always_hangs_is_given_up(pool):
 def test_hanging_rows_do_not_use_up_the_workers():
     with WorkerPool(2) as pool:
         found = scores(pool, "sleepy_row", *["sleep"] * 5, *["fine"] * 10, limit_seconds=0.3)
-    assert [score.value for score in found] == [None] * 5 + [1.0] * 10
+    assert [score.value for score in found] == [0.0] * 5 + [1.0] * 10
+
+
+def test_a_row_that_hangs_is_never_better_off_than_the_worst_that_was_judged(pool):
+    found = scores(pool, "penalty", "sleep", "fine", "bad", limit_seconds=0.3)
+    assert [score.value for score in found] == [-2.0, 1.0, -2.0]
 
 
 @pytest.mark.parametrize(

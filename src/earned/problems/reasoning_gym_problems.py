@@ -8,6 +8,7 @@ put into its split, by its question alone. Its columns hold what the check `reas
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import fields, replace
+from decimal import localcontext
 from io import StringIO
 from itertools import count
 from typing import Any
@@ -86,8 +87,9 @@ def _require_known(options: Mapping[str, object], keys: list[str]) -> None:
 
 
 def _entry(entries: Any, index: int) -> dict[str, Any]:
-    # Some data sets print while they make an entry, which would mix with what a command says.
-    with redirect_stdout(StringIO()):
+    # Some data sets print while they make an entry, which would mix with what a command says; one sets the precision of
+    # decimals for the whole thread.
+    with redirect_stdout(StringIO()), localcontext():
         return plain(dict(entries[index]))
 
 

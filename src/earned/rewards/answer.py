@@ -23,6 +23,7 @@ answer is over when its box or tag is closed, or when whitespace, a full stop or
 """
 
 import re
+from collections import deque
 from dataclasses import dataclass
 
 from earned.rewards.marks import Marked, last_mark
@@ -32,19 +33,21 @@ MAX_BOX_CHARACTERS = 1000
 MAX_SENTENCE_CHARACTERS = 400
 MAX_CHARACTERS = 100_000
 """Of a longer completion only the end is searched."""
-THINKING = (("<think>", "</think>"), ("<thinking>", "</thinking>"))
 ECHO_CHARACTERS = 12
 """A shorter line that the prompt also holds may still be meant as an answer."""
-RETRACTION = frozenset(["wait", "wrong", "incorrect", "mistake", "mistaken", "oops", "correction"])
+RETRACTION = frozenset(["wait", "wrong", "incorrect", "mistake", "mistaken", "oops", "correction", "actually", "hmm"])
 DOUBT = frozenset(
     [
         *("or", "either", "maybe", "perhaps", "probably", "possibly", "not", "cannot", "unsure", "unknown"),
-        *("approximately", "about", "around", "roughly", "approx", "nearly", "almost", "guess"),
+        *("approximately", "about", "around", "roughly", "approx", "nearly", "almost", "guess", "might", "could"),
     ]
 )
 NOT_PLAIN = frozenset(["minus", "negative", "hundred", "thousand", "million", "billion", "percent"])
 """Words that make another number of the digits beside them."""
 
+_REVOKED = re.compile(r"(?ai:^\W*or\b|(?<!\w)no, |(?<!\w)not (?:right|correct|true|quite))")
+"""What takes an answer back without one of the words of RETRACTION."""
+_THINKING = re.compile(r"<(/?)think(?:ing)?>", re.ASCII | re.IGNORECASE)
 _OVER = (*" \n\r\t", ".", "!")
 _SENTENCE_END = re.compile(r"[.!?]\s")
 _DIGITS = re.compile(r"[0-9]++(?:[.,][0-9]++)*+")
@@ -119,12 +122,10 @@ def _without_stop(text: str) -> str:
 
 def _after_thinking(text: str) -> str | None:
     """Return what follows the last thinking block; None when the text ends inside one."""
-    for opening, closing in THINKING:
-        closed = text.rfind(closing)
-        if text.rfind(opening) > closed:
-            return None
-        text = text[closed + len(closing) :] if closed >= 0 else text
-    return text[-MAX_CHARACTERS:]
+    tags = deque(_THINKING.finditer(text), maxlen=1)
+    if tags and not tags[0].group(1):
+        return None
+    return text[max(tags[0].end() if tags else 0, len(text) - MAX_CHARACTERS) :]
 
 
 def _marked(mark: Marked) -> Extraction:
@@ -141,7 +142,9 @@ def _marked(mark: Marked) -> Extraction:
 
 
 def _taken_back(mark: Marked) -> str | None:
-    words = [word for word in _words(mark.rest[:MAX_SENTENCE_CHARACTERS]) if word in RETRACTION]
+    after = mark.rest[:MAX_SENTENCE_CHARACTERS]
+    revoked = _REVOKED.search(after.replace("n't", " not"))
+    words = [word for word in _words(after) if word in RETRACTION] + ([revoked.group().strip()] if revoked else [])
     return f"what follows takes the answer back: {words[0]!r}" if words else None
 
 

@@ -10,7 +10,7 @@ from earned.recipe import RewardPart, Rewards, did_you_mean
 from earned.rewards.checks import CONTROLS, PENALTIES, make_check
 from earned.rewards.user_reward import Resources, UserReward
 from earned.rewards.verdict import Check, Verdict, broken, failure
-from earned.vocabulary import Attempt, PartScore, Score, ScoreStatus
+from earned.vocabulary import Attempt, PartScore, Rule, Score, ScoreStatus
 
 DECIMALS = 12
 """Of the sum of several parts."""
@@ -48,6 +48,7 @@ class Rewarder:
             RecipeError: for an unknown check or option, a function that cannot be used, a gate that there is not or
                 that never opens, or a control that `rewards.allow` does not name.
         """
+        _require_pay(rewards.parts)
         _require_gates(rewards.parts)
         parts = tuple(
             Part(
@@ -131,7 +132,19 @@ def _part_scores(part: Part, attempts: Mapping[str, Attempt]) -> dict[str, PartS
     except Exception as error:
         verdicts = dict.fromkeys(attempts, broken(error))
     silence = failure("the check said nothing about it")
-    return {name: _part_score(part, verdicts.get(name, silence)) for name in attempts}
+    scores = {name: _part_score(part, verdicts.get(name, silence)) for name in attempts}
+    values = [score.value for score in scores.values() if score.value is not None]
+    return {name: _blamed(score, values) for name, score in scores.items()}
+
+
+def _blamed(score: PartScore, values: Sequence[float]) -> PartScore:
+    """Return the worst of the step's values, at most 0, for what hangs or ends a check that judges others.
+
+    A completion must not be better off for that than for a wrong answer; where nothing is judged the check is to blame.
+    """
+    if score.value is not None or score.rule not in (Rule.TIMED_OUT, Rule.UNREADABLE) or not values:
+        return score
+    return replace(score, value=max(0.0, *values) if score.weight < 0 else min(0.0, *values))
 
 
 def _part_score(part: Part, verdict: Verdict) -> PartScore:
@@ -172,6 +185,16 @@ def deciding_checks(parts: Mapping[str, RewardPart]) -> set[str]:
         found.add(part.check)
         waiting += [part.gate] if part.gate is not None else []
     return found
+
+
+def _require_pay(parts: Mapping[str, RewardPart]) -> None:
+    """Refuse a negative weight for a check of form, which gives what is cut off its lowest value."""
+    for name, part in parts.items():
+        if part.weight < 0 and CONTROLS.get(part.check) == "form_reward":
+            raise RecipeError(
+                f"rewards.{name}.weight: {part.weight:g} would pay for what {part.check!r} is against, and most for "
+                "being cut off. Use a positive weight; penalties have negative values already"
+            )
 
 
 def _require_gates(parts: Mapping[str, RewardPart]) -> None:

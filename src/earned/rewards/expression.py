@@ -62,12 +62,22 @@ class MathCheck:
         }
 
     def _compared(self, pairs: list[Pair]) -> dict[Pair, Verdict]:
-        plain = {pair: verdict for pair in pairs if (verdict := _plain_verdict(pair)) is not None}
+        plain = {pair: verdict for pair in pairs if (verdict := self._plain_verdict(pair)) is not None}
         rest = [pair for pair in pairs if pair not in plain]
         policy = self.options.model_dump(include=set(Policy.model_fields))
         first = self._asked(self.ours, rest, {"policy": policy})
         unread = [p for p in rest if first[p].rule is Rule.UNREADABLE and any(name in p[1] for name in ANALYSIS)]
         return plain | first | self._asked(self.second_opinion, unread, {})
+
+    def _plain_verdict(self, pair: Pair) -> Verdict | None:
+        """Compare two plain numbers; None when one of them is anything else, or an option may make them equal."""
+        wanted, given = (parse_number(text) for text in pair)
+        if wanted is None or given is None:
+            return None
+        if wanted == given:
+            return _said(pair, Rule.EQUAL, f"is {pair[0]}")
+        lenient = self.options.tolerance > 0 or self.options.decimal_comma
+        return None if lenient else _said(pair, Rule.DIFFERENT, f"is not {pair[0]}")
 
     def _asked(self, function: Function, pairs: list[Pair], more: Mapping[str, object]) -> dict[Pair, Verdict]:
         """Ask the pool; a pair at which the process dies is asked again, since it may not have been its doing."""
@@ -118,15 +128,6 @@ def _without_comparison(attempt: Attempt, extraction: Extraction | None) -> Verd
     shown = None if attempt.problem.gold is None else attempt.problem.gold[:80]
     reason = f"the gold answer {shown!r} is nothing that can be compared"
     return Verdict(value=None, extracted=None, explanation=reason, rule=Rule.UNREADABLE_GOLD)
-
-
-def _plain_verdict(pair: Pair) -> Verdict | None:
-    """Compare two plain numbers; None when one of them is anything else."""
-    wanted, given = (parse_number(text) for text in pair)
-    if wanted is None or given is None:
-        return None
-    right = wanted == given
-    return _said(pair, Rule.EQUAL if right else Rule.DIFFERENT, f"is {'' if right else 'not '}{pair[0]}")
 
 
 def _verdict(pair: Pair, outcome: Outcome) -> Verdict:

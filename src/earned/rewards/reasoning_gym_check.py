@@ -64,6 +64,8 @@ class ReasoningGymCheck:
     def _decided(self, outcome: Outcome) -> tuple[Rule, float | None, str]:
         if outcome.ending is Ending.TIMED_OUT:
             return Rule.TIMED_OUT, 0.0, f"{outcome.detail}: too long for an answer"
+        if outcome.ending is Ending.DIED:
+            return Rule.UNREADABLE, 0.0, f"ends with its process: {outcome.detail}"
         if outcome.ending is not Ending.RETURNED:
             return Rule.FAILED, None, f"{outcome.ending.value}: {' | '.join(outcome.detail.splitlines())}"
         assert isinstance(outcome.value, dict)
@@ -71,7 +73,7 @@ class ReasoningGymCheck:
             return Rule.UNREADABLE, 0.0, f"cannot read this answer: {outcome.value['refused']}"
         score = finite(outcome.value["score"])
         if score is None:
-            return Rule.FAILED, None, f"gives {outcome.value['score']}, which is no finite number"
+            return Rule.UNREADABLE, 0.0, f"gives {outcome.value['score']}, which is no finite number"
         value = score if self.partial else float(score >= 1)
         return Rule.EQUAL if score >= 1 else Rule.DIFFERENT, value, f"gives {score:g}"
 

@@ -32,6 +32,10 @@ class Refused(Exception):
     """A scorer was about to run an answer as a program."""
 
 
+NEUTRAL = "0"
+"""An answer that no scorer should fail on."""
+
+
 def score(dataset: str, options: Mapping[str, Any], entry: str, answer: str) -> dict[str, object]:
     """Return `{"score": number}`, or `{"refused": why}` where the answer makes the scorer fail.
 
@@ -42,16 +46,14 @@ def score(dataset: str, options: Mapping[str, Any], entry: str, answer: str) -> 
         answer: The answer that was read.
 
     Raises:
-        Exception: what the library raises, where it does so for its own answer too.
+        Exception: what the library raises, where it does so for its own answer too, or for NEUTRAL where it has none.
     """
     scorer, truth = _data_set(dataset, json.dumps(options)), ast.literal_eval(entry)
     try:
         with only_expressions():
             return {"score": float(scorer.score_answer(answer, truth))}
     except Exception as error:
-        if truth["answer"] is None:
-            raise
-        scorer.score_answer(truth["answer"], truth)
+        scorer.score_answer(truth["answer"] or NEUTRAL, truth)
         return {"refused": f"{type(error).__name__}: {error}"}
 
 

@@ -8,8 +8,9 @@ styles of other systems are recognised by their parameter names: see `styles.py`
 
 None says that the completion is none of this part's business: the part leaves the sum. What is no finite number
 leaves the completion unscored, and only that one. When a call for the whole batch raises, crashes or exceeds its time,
-every completion is tried alone, so that only the bad one is lost. A list of the wrong length, or no list, is not tried
-again: such a function would be wrong about any batch, and nobody could say which number belongs to whom.
+every completion is tried alone, so that only the bad one is lost; one that alone exceeds the time or ends the process,
+while others are judged, gets the worst of their values. A list of the wrong length, or no list, is not tried again:
+such a function would be wrong about any batch, and nobody could say which number belongs to whom.
 """
 
 import math
@@ -18,7 +19,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from earned.errors import RecipeError, VerifierError
@@ -27,11 +28,14 @@ from earned.rewards.signature import Arguments, Signature
 from earned.rewards.verdict import Verdict, failure
 from earned.sandbox.worker_main import as_json, call, described, replied
 from earned.sandbox.workers import Code, Ending, Function, Outcome, WorkerPool
-from earned.vocabulary import Attempt
+from earned.vocabulary import Attempt, Rule
 
 FILE_MARK = ".py:"
 HANDED_OVER = "python"
 """The check whose function is an argument of `train`, not a file."""
+
+ENDED_BY = {Ending.TIMED_OUT: Rule.TIMED_OUT, Ending.DIED: Rule.UNREADABLE}
+"""What a completion does to a function that can judge others: `compose.py` scores it."""
 
 RewardFunction = Callable[..., object]
 
@@ -114,7 +118,8 @@ class UserReward:
             return failure(f"{self.name} was not tried on it: it had timed out on every one that was")
         if outcome.ending is not Ending.RETURNED:
             what = outcome.ending.value.replace("_", " ")
-            return failure(f"{self.name} {what}: {' | '.join(outcome.detail.splitlines())}")
+            failed = failure(f"{self.name} {what}: {' | '.join(outcome.detail.splitlines())}")
+            return replace(failed, rule=ENDED_BY.get(outcome.ending, failed.rule))
         value = self.signature.style.result(outcome.value)
         if not self.signature.style.batched:
             return self._of_value(value)

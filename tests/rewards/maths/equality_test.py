@@ -129,6 +129,19 @@ def test_letters_are_compared_where_both_sides_are_real():
     assert not equal("x", "x + 0.000000001")
 
 
+@pytest.mark.parametrize("letter", [*"abcdfghjklmnopqrstuvwxyzABCDEFGHJS", r"\theta"])
+def test_no_letter_is_only_positive_or_only_small(letter):
+    assert not equal(letter, f"|{letter}|")
+    assert not equal(letter, rf"\sqrt{{{letter}^2}}")
+    assert not equal("10", rf"\max({letter}, 10)")
+    assert not equal(f"{letter}^2", rf"{letter}^2+\lfloor {letter}^2/100 \rfloor")
+
+
+def test_a_bare_list_is_a_point_but_no_interval():
+    assert equal("(1,2)", "1,2")
+    assert not equal("[1,2]", "1,2") and not equal("1,2", "[1,2)")
+
+
 def test_values_agree_only_beyond_the_scale_of_what_is_written():
     (first,), (second,) = readings(r"\sqrt{2}"), readings(r"\sqrt{2}+10^{-200}")
     assert agree(first, first, 0) == (True, True)

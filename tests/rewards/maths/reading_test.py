@@ -45,13 +45,17 @@ def number(value):
         ("1011_2", 11),
         ("2A_{16}", 42),
         ("２０", 20),
+        ("2½", "5/2"),
+        ("1e000000002", 100),
     ],
 )
 def test_a_number_is_read_exactly(text, value):
     assert readings(text)[0] == number(Fraction(value))
 
 
-@pytest.mark.parametrize("text", ["0.33...", "3.14159...", "12 13", "12.5.1", "1" * 1001, "1e6000", "129_2", "12_x"])
+@pytest.mark.parametrize(
+    "text", ["0.33...", "3.14159...", "12 13", "12.5.1", "1" * 1001, "1e6000", "129_2", "12_x", "1e000000010000000"]
+)
 def test_what_only_looks_like_a_number_is_none(text):
     with pytest.raises(UnreadableError):
         readings(text)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from earned.rewards.maths.evaluate import UndefinedError, agree, exact
+from earned.rewards.maths.evaluate import POINTS, TooLargeError, UndefinedError, agree, exact
 from earned.rewards.maths.policy import Policy
 from earned.rewards.maths.sets import REALS, Interval, as_pieces
 from earned.rewards.maths.tree import (
@@ -35,7 +35,6 @@ from earned.rewards.maths.tree import (
     walk,
 )
 
-POINTS = 8
 ENOUGH_POINTS = 3
 """At so many points at least two expressions must be comparable to be found equal."""
 _HUNDREDTH = Number(Fraction(1, 100))
@@ -76,6 +75,9 @@ def _same_listing(gold: Node, answer: Node, policy: Policy) -> bool:
     if pieces is not None:
         return pieces
     wanted, given = _items(gold), _items(answer)
+    for node in (gold, answer):
+        if isinstance(node, Group) and (node.opening, node.closing) != ("(", ")"):
+            return False
     if isinstance(gold, Group) or isinstance(answer, Group):
         return _in_order(wanted, given, policy)
     if any(isinstance(item, Dots) for item in (*wanted, *given)):
@@ -340,15 +342,21 @@ def _same_expression(gold: Node, answer: Node, policy: Policy) -> bool:
 
 def _agree_everywhere(gold: Node, answer: Node, policy: Policy) -> bool:
     real = elsewhere = 0
+    too_large: TooLargeError | None = None
     for point in range(POINTS):
         try:
             agrees, is_real = agree(gold, answer, point)
         except UndefinedError:
             continue
+        except TooLargeError as error:
+            too_large = error
+            continue
         if not agrees and (is_real or policy.domain == "complex"):
             return False
         real += agrees and is_real
         elsewhere += agrees and not is_real
+    if too_large is not None and real + elsewhere < ENOUGH_POINTS:
+        raise too_large
     return real >= ENOUGH_POINTS or (real == 0 and elsewhere >= ENOUGH_POINTS)
 
 

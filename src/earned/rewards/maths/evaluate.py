@@ -18,9 +18,11 @@ MAX_BITS = 40_000
 """Of the numerator or denominator of an exact value."""
 MAX_MAGNITUDE = 10_000
 """Decimal digits before the point of any value on the way, or zeros behind it."""
-MAX_SCALE = 1500
+MAX_SCALE = 500
 """As MAX_MAGNITUDE, where values are not exact."""
 MAX_FACTORIAL = 3000
+SCALES = (1, 40, 1, 1000)
+POINTS = 2 * len(SCALES)
 DIGITS = 40
 """To which two values have to agree beyond the scale of the smallest and largest number on the way."""
 
@@ -125,7 +127,8 @@ class Evaluation:
     context: Any
     """An mpmath context of its own, so that threads do not share a precision."""
     point: int
-    """Values of letters are drawn from the letter's name and this number; odd points draw negative ones too."""
+    """Values of letters are drawn from the letter's name and this number: at even points positive, at point 1 negative,
+    at other odd points either; of the size that SCALES has for every pair of points."""
     threshold: float = 0.0
     """-log10 of what counts as zero; 0 for nothing but zero itself."""
     scale: float = 0.0
@@ -178,8 +181,9 @@ class Evaluation:
 
     def _drawn(self, name: str) -> Any:
         digest = hashlib.sha256(f"{self.point} {name}".encode()).digest()
-        size = self.context.mpf(2**14 + int.from_bytes(digest[:2], "big")) / 2**15
-        return -size if self.point % 2 and digest[2] % 2 else size
+        size = self.context.mpf(2**14 + int.from_bytes(digest[:2], "big")) / 2**15 * SCALES[self.point // 2]
+        negative = self.point == 1 or (self.point % 2 and digest[2] % 2)
+        return -size if negative else size
 
     def _require_moderate(self, values: list[Any]) -> None:
         if any(abs(value) > self.context.mpf(10) ** 200 for value in values):

@@ -82,6 +82,8 @@ def as_words(text: str) -> Words | None:
     (Words(text='tuesday'), Words(text='no solution'), None, None)
     """
     bare = _WRAPPED.sub(lambda found: found.group(1), text).replace("\\ ", " ").strip().removesuffix(".").strip()
+    if bare.casefold() == "no":
+        return Words("no")
     if not _WORDLIKE.fullmatch(bare) or not _LONG_WORD.search(bare):
         return None
     words = bare.casefold().split()

@@ -14,6 +14,8 @@ from earned.rewards.maths.tree import UnreadableError
 
 MAX_CHARACTERS = 2000
 MAX_DIGITS = 1000
+MAX_BLOCK = 40
+"""Digits that repeat."""
 MAX_EXPONENT = 5000
 """Of a number in scientific notation."""
 
@@ -46,6 +48,7 @@ _SIGNS = str.maketrans(
 )
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n")
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]++")
+_MIXED = re.compile("([0-9])([\u00bc-\u00be\u2150-\u215e])")
 _NOTHING = re.compile(
     r"\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|limits|q?quad|hspace\{[^{}]*\}|[,;:!> ])(?![a-zA-Z])|~"
 )
@@ -133,6 +136,7 @@ _OPENERS, _CLOSERS = frozenset(["(", "[", "{."]), frozenset([")", "]", "}."])
 def _evened(text: str) -> str:
     text = _SUPERSCRIPT.sub(lambda found: "^{" + found.group().translate(_SUPERSCRIPTS) + "}", text)
     text = _EMPTY.sub(" ", text)
+    text = _MIXED.sub(r"\1 \2", text)
     text = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
     return text.replace(r"\$", "$").replace(r"\%", "%").replace(r"\{", r"\lbrace ").replace(r"\}", r"\rbrace ")
 
@@ -198,7 +202,7 @@ def _number(text: str, at: int, grouped: bool) -> tuple[Token, int] | None:
     if found is None or not (found.group(1) or found.group(2) or len(found.group(3) or "") > 1):
         return None
     whole = re.sub(r"[^0-9]", "", found.group(1) or found.group(2) or "0")
-    decimals, exponent = (found.group(3) or ".")[1:], int((found.group(4) or "0")[:8])
+    decimals, exponent = (found.group(3) or ".")[1:], _exponent(found.group(4) or "0")
     if len(whole) + len(decimals) > MAX_DIGITS or abs(exponent) > MAX_EXPONENT:
         raise UnreadableError("a number in it has too many digits")
     value = Fraction(int(whole + decimals), 10 ** len(decimals)) * Fraction(10) ** exponent
@@ -207,13 +211,24 @@ def _number(text: str, at: int, grouped: bool) -> tuple[Token, int] | None:
     return Token("number", found.group(), value), end
 
 
+def _exponent(digits: str) -> int:
+    return int(digits) if len(digits.lstrip("+-0")) < 6 else MAX_EXPONENT + 1
+
+
 def _block(digits: str) -> str | None:
-    """Return the block that digits before an ellipsis repeat: one digit three times, more digits twice."""
-    for length in range(1, len(digits) // 2 + 1):
-        times, block = (3 if length == 1 else 2), digits[-length:]
-        if digits.endswith(block * times):
-            return block
-    return None
+    """Return the block that digits before an ellipsis repeat: one digit three times, more digits twice.
+
+    Of several the one that explains most of the digits: 0111 in 0.011101110111...
+    """
+    found: tuple[int, str] | None = None
+    for length in range(1, min(len(digits) // 2, MAX_BLOCK) + 1):
+        covered = length
+        while covered < len(digits) and digits[-covered - 1] == digits[length - covered - 1]:
+            covered += 1
+        enough = covered >= (3 if length == 1 else 2 * length)
+        if enough and (found is None or covered > found[0]):
+            found = covered, digits[-length:]
+    return None if found is None else found[1]
 
 
 def _repeated(start: str, block: str) -> Token:

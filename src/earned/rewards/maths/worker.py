@@ -8,7 +8,7 @@ from earned.rewards.maths.evaluate import TooLargeError, UndefinedError
 from earned.rewards.maths.gold import gold_readings
 from earned.rewards.maths.policy import Policy
 from earned.rewards.maths.structure_parser import readings
-from earned.rewards.maths.tree import UnreadableError
+from earned.rewards.maths.tree import Node, UnreadableError
 from earned.vocabulary import Rule
 
 
@@ -22,13 +22,17 @@ def compare(gold: str, answer: str, policy: Mapping[str, Any]) -> tuple[str, str
         return Rule.UNREADABLE, str(error)
     except RecursionError:
         return Rule.UNREADABLE, "it is nested too deeply"
+    said = [_said(one, other, options) for one in wanted for other in given]
+    return min(said, key=lambda one: one[0] is not Rule.EQUAL)
+
+
+def _said(gold: Node, answer: Node, policy: Policy) -> tuple[Rule, str]:
     try:
-        if any(same(one, other, options) for one in wanted for other in given):
-            return Rule.EQUAL, "means the same"
+        equal = same(gold, answer, policy)
     except UndefinedError as error:
         return Rule.DIFFERENT, f"it has no value: {error}"
     except TooLargeError as error:
         return Rule.UNREADABLE, str(error)
     except (MemoryError, RecursionError):
         return Rule.UNREADABLE, "it is too large to be compared"
-    return Rule.DIFFERENT, "means something else"
+    return (Rule.EQUAL, "means the same") if equal else (Rule.DIFFERENT, "means something else")
