@@ -35,7 +35,14 @@ MAX_CHARACTERS = 100_000
 """Of a longer completion only the end is searched."""
 ECHO_CHARACTERS = 12
 """A shorter line that the prompt also holds may still be meant as an answer."""
-RETRACTION = frozenset(["wait", "wrong", "incorrect", "mistake", "mistaken", "oops", "correction", "actually", "hmm"])
+RETRACTION = frozenset(
+    [
+        *("wait", "wrong", "incorrect", "false", "mistake", "mistaken", "oops", "sorry", "scratch"),
+        *("correction", "reconsider", "actually", "hmm"),
+    ]
+)
+BEFORE = frozenset(["or", "not", "never", "guess", "maybe", "perhaps", "probably", "possibly"])
+"""One of the last two words before a mark that says the answer is none, or one of several."""
 DOUBT = frozenset(
     [
         *("or", "either", "maybe", "perhaps", "probably", "possibly", "not", "cannot", "unsure", "unknown"),
@@ -45,7 +52,10 @@ DOUBT = frozenset(
 NOT_PLAIN = frozenset(["minus", "negative", "hundred", "thousand", "million", "billion", "percent"])
 """Words that make another number of the digits beside them."""
 
-_REVOKED = re.compile(r"(?ai:^\W*or\b|(?<!\w)no, |(?<!\w)not (?:right|correct|true|quite))")
+_REVOKED = re.compile(
+    r"(?ai:^\W*or\b|^\W*\?|(?<!\w)no, |on second thought"
+    r"|(?<!\w)not (?:be )?(?:right|correct|true|quite|sure|the answer))"
+)
 """What takes an answer back without one of the words of RETRACTION."""
 _THINKING = re.compile(r"<(/?)think(?:ing)?>", re.ASCII | re.IGNORECASE)
 _OVER = (*" \n\r\t", ".", "!")
@@ -78,8 +88,8 @@ def extract_answer(text: str, *, prompt: str = "", truncated: bool = False) -> E
     '124'
     >>> extract_answer(r"So it is $\boxed{\frac{1}{2}}$.").answer
     '\\frac{1}{2}'
-    >>> extract_answer("Answer: 124\nor was it 125?")
-    Extraction(answer=None, reason="the answer is in doubt: '?'")
+    >>> extract_answer("Answer: 124\nThen 125.")
+    Extraction(answer=None, reason='what follows the answer holds another number')
     >>> extract_answer("First 47 + 58.\nIt is 47 + 58 = 105.").answer
     '105'
     >>> extract_answer("It is 124 or 125")
@@ -96,6 +106,9 @@ def extract_answer(text: str, *, prompt: str = "", truncated: bool = False) -> E
         return _stated(_last_sentence(after), prompt)
     if _echoed(after, mark.start, prompt):
         return Extraction(None, f"the line of the answer mark {mark.name} only repeats the prompt")
+    before = _words(_SENTENCE_END.split(after[max(0, mark.start - MAX_SENTENCE_CHARACTERS) : mark.start])[-1])[-2:]
+    if (mark.enclosed or " " in mark.name) and not BEFORE.isdisjoint(before):
+        return Extraction(None, f"the answer is in doubt: {' '.join(before)!r} stands before it")
     return _marked(mark)
 
 
@@ -143,7 +156,7 @@ def _marked(mark: Marked) -> Extraction:
 
 def _taken_back(mark: Marked) -> str | None:
     after = mark.rest[:MAX_SENTENCE_CHARACTERS]
-    revoked = _REVOKED.search(after.replace("n't", " not"))
+    revoked = _REVOKED.search(after.replace("n't", " not").replace("cannot", "can not"))
     words = [word for word in _words(after) if word in RETRACTION] + ([revoked.group().strip()] if revoked else [])
     return f"what follows takes the answer back: {words[0]!r}" if words else None
 

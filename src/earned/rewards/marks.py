@@ -16,13 +16,17 @@ _KINDS = {
     "tag": r"<answer>",
     "hashes": r"(?<!#)####(?!#)",
     "colon": r"(?<!\w)(?ai:answer:)",
-    "phrase": r"(?<!\w)(?ai:answers? (?:is|are)(?!\w):?)",
+    "phrase": r"(?<!\w)(?ai:(?:answers?|option|choice) (?:is|are)(?!\w):?)",
     # A letter A directly before a plain number; the one unbounded quantifier is possessive, so the search is linear.
     "letter": r"(?<!\w)A(?=[+-]?[0-9][0-9.,]*+(?!\w))",
 }
 _MARK = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
 _UNBRACED = re.compile(r"[+-]?[0-9][0-9.,]*+|\\[a-zA-Z]++|\S")
-_BETWEEN = re.compile(r"(?:[\s,;$.&]|\\[,;!() ]|and(?!\w)|or(?!\w))*+")
+_BETWEEN = re.compile(
+    r"(?:[\s,;$.&*()/|-]|\\[,;!()\[\] ]|\\text\{[a-z ]*+\}|(?:and|or|else|maybe|possibly|perhaps|vs)(?!\w))*+"
+)
+_OPENING = re.compile(r"^(?:\$\$|\\\[)\s*\n\s*")
+"""Of mathematics that stands on lines of its own."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s)")
 MOST_BOXES = 20
 """So many boxes side by side are read as one list."""
@@ -68,7 +72,7 @@ def _boxed(text: str, marks: deque[re.Match[str]]) -> Marked:
         earlier = box_content(text, before.end()) if before.lastgroup == "boxed" else None
         if earlier is None or earlier[1] > start or not _BETWEEN.fullmatch(text, earlier[1], start):
             break
-        answers.append(earlier[0])
+        answers += [earlier[0]] if earlier[0].strip() else []
         start = before.start()
     same = dict.fromkeys(reversed(answers))
     return Marked(name="\\boxed", answer=", ".join(same), rest=rest, start=start, enclosed=True)
@@ -99,7 +103,7 @@ def _tag(text: str, marks: deque[re.Match[str]]) -> Marked:
 
 def _line(text: str, marks: deque[re.Match[str]]) -> Marked:
     mark = marks[-1]
-    after = text[mark.end() :].lstrip().removesuffix("</answer>")
+    after = _OPENING.sub("", text[mark.end() :].lstrip()).removesuffix("</answer>")
     lines = after.splitlines(keepends=True)
     first = lines[0] if lines else ""
     return Marked(name=mark.group(), answer=first, rest=after[len(first) :], start=mark.start(), enclosed=False)
@@ -121,6 +125,7 @@ def _phrase(text: str, marks: deque[re.Match[str]]) -> Marked:
     end = _SENTENCE_END.search(line.answer)
     sentence = line.answer[: end.end()] if end else line.answer
     rest = line.answer[len(sentence) :] + line.rest
+    sentence = sentence.rstrip().removesuffix("!")
     return Marked(name=line.name, answer=sentence, rest=rest, start=line.start, enclosed=False)
 
 

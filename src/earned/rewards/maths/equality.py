@@ -89,6 +89,8 @@ def _items(node: Node) -> tuple[Node, ...]:
     """Return the items of a list, of which a name before the first holds for all: `k = 3, 5, 7`."""
     if isinstance(node, FiniteSet | Group):
         return node.items
+    if isinstance(node, Relation) and node.operators == ("in",) and isinstance(node.sides[1], FiniteSet):
+        return node.sides[1].items
     if isinstance(node, Relation):
         name, value = _named(node)
         if name is not None and isinstance(value, Listing | FiniteSet | Group):
@@ -311,7 +313,8 @@ def _same_ratio(gold: Node, answer: Node, policy: Policy) -> bool:
         return not _vanishes(answer.parts[0]) and all(same(first, second, policy) for first, second in crossed)
     ratio, other = (gold, answer) if isinstance(gold, Ratio) else (answer, gold)
     assert isinstance(ratio, Ratio)
-    return len(ratio.parts) == 2 and same(Apply("divide", ratio.parts), other, policy)
+    whole = isinstance(other, Number) and other.value.denominator == 1
+    return len(ratio.parts) == 2 and not whole and same(Apply("divide", ratio.parts), other, policy)
 
 
 def _same_matrix(gold: Node, answer: Node, policy: Policy) -> bool:

@@ -31,6 +31,7 @@ LETTERS = frozenset(
     ]
 )
 ACCENTS = frozenset(["vec", "hat", "bar", "dot", "ddot", "tilde", "overline", "mathbb", "mathcal", "mathfrak"])
+DEGREE = Apply("divide", (Symbol("\\pi"), Number(Fraction(180))))
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "|": "|"}
 _ROUND = {"\\lfloor": ("floor", "\\rfloor"), "\\lceil": ("ceil", "\\rceil")}
 
@@ -127,12 +128,22 @@ class ExpressionParser:
         while True:
             if self._take("!"):
                 node = Apply("factorial", (node,))
-            elif self._text() == "^" and self._text(1) in ("\\circ", "\\prime"):
+            elif self._degrees():
+                node = Apply("multiply", (node, DEGREE))
+            elif self._text() == "^" and self._text(1) == "\\prime":
                 return node
             elif self._take("^"):
                 node = Apply("power", (node, self._exponent()))
             else:
                 return node
+
+    def _degrees(self) -> bool:
+        """Take a degree sign, if there is one."""
+        for sign in (["^", "\\circ"], ["^", "{", "\\circ", "}"]):
+            if [self._text(ahead) for ahead in range(len(sign))] == sign:
+                self._at += len(sign)
+                return True
+        return False
 
     def _exponent(self) -> Node:
         if self._text() == "{":

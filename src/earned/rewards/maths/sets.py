@@ -1,7 +1,7 @@
 """Sets of real numbers as intervals and points, from any way of writing them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from earned.rewards.maths.tree import (
@@ -54,9 +54,24 @@ def as_pieces(node: Node) -> Pieces | None:
         return Pieces(intervals=(Interval(low=low, high=high, low_closed=closed[0], high_closed=closed[1]),))
     if isinstance(node, SetOperation) and node.name == "union":
         return _union([as_pieces(part) for part in node.parts])
+    if isinstance(node, SetOperation) and node.name == "difference" and len(node.parts) == 2:
+        return _without(as_pieces(node.parts[0]), node.parts[1])
     if isinstance(node, Listing) and node.joint == "or":
         return _union([as_pieces(item) for item in node.items])
     return _relation(node) if isinstance(node, Relation) else None
+
+
+def _without(pieces: Pieces | None, point: Node) -> Pieces | None:
+    """Return an open interval without one point inside it."""
+    if pieces is None or len(pieces.intervals) != 1 or not isinstance(point, FiniteSet) or len(point.items) != 1:
+        return None
+    whole = pieces.intervals[0]
+    return Pieces(
+        intervals=(
+            replace(whole, high=point.items[0], high_closed=False),
+            replace(whole, low=point.items[0], low_closed=False),
+        )
+    )
 
 
 def _union(parts: Sequence[Pieces | None]) -> Pieces | None:

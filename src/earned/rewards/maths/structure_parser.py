@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from earned.problems.golds import braced
 from earned.rewards.maths.expression_parser import FUNCTIONS, MAX_DEPTH, ExpressionParser
 from earned.rewards.maths.tokens import MAX_CHARACTERS, Token, tokenize
 from earned.rewards.maths.tree import (
@@ -21,21 +22,29 @@ from earned.rewards.maths.tree import (
     Ratio,
     Relation,
     SetOperation,
+    Symbol,
     UnreadableError,
     Words,
 )
-from earned.rewards.maths.units import unit_of
+from earned.rewards.maths.units import NOT_UNITS, unit_of
 
 MAX_ITEMS = 200
-RELATIONS = {"=": "=", "<": "<", ">": ">", "\\le": "<=", "\\ge": ">=", "\\ne": "!=", "\\in": "in", "\\to": "="}
+RELATIONS = {"=": "=", "<": "<", ">": ">", "\\le": "<=", "\\ge": ">=", "\\ne": "!=", "\\in": "in"}
 SET_OPERATIONS = {"\\cup": "union", "\\cap": "intersection", "\\setminus": "difference"}
 _OPENERS = frozenset(["(", "[", "{", "{.", "\\lfloor", "\\lceil", "\\begin"])
 _CLOSERS = frozenset([")", "]", "}", "}.", "\\rfloor", "\\rceil", "\\end"])
 _CURRENCIES = frozenset("$€£")
-_MATRIX = re.compile(r"\\begin\s*\{([pbB]?matrix|array)\}(?:\s*\{[clr|\s]*\})?(.*)\\end\s*\{\1\}", re.DOTALL)
+_MATRIX = re.compile(
+    r"(?:\\left[(\[])?\s*\\begin\s*\{([pbB]?matrix|array)\}(?:\s*\{[clr|\s]*\})?(.*)"
+    r"\\end\s*\{\1\}\s*(?:\\right[)\]])?",
+    re.DOTALL,
+)
 _WRAPPED = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox)\s*\{([^{}]*)\}")
 _WORDLIKE = re.compile(r"[^\W\d_](?:[^\W\d_]|[\s,.'()-])*", re.UNICODE)
 _LONG_WORD = re.compile(r"[^\W\d_]{3,}", re.UNICODE)
+_CHOICE = re.compile(r"(?:\(([A-J])\)|(?:[oO]ption |[cC]hoice )\(?([A-J])\)?|([A-J])[.):])(?:\s.*)?", re.DOTALL)
+_NAMED = re.compile(r"^\s*[A-Za-z](?:\^\{?-1\}?)?\s*=")
+_AROUND = ("\\displaystyle", "{", "\\mathbf{", "\\boldsymbol{", "\\bm{", "\\mathrm{")
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})\s*(a\.?m\.?|p\.?m\.?)?", re.IGNORECASE)
 _BASED = re.compile(r"([0-9A-Z]{1,40})_\{?([0-9]{1,2})\}?")
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
@@ -59,17 +68,21 @@ def readings(text: str, *, decimal_comma: bool = False) -> tuple[Node, ...]:
         raise UnreadableError(f"it is longer than {MAX_CHARACTERS} characters")
     if decimal_comma and _DECIMAL_COMMA.fullmatch(text):
         return (*readings(text), *readings(text.replace(",", ".")))
-    whole = as_words(text) or _as_clock(text) or _as_based(text)
+    text = _bare(text)
+    whole = _as_choice(text) or as_words(text) or _as_clock(text) or _as_based(text)
     if whole is not None:
         return (whole,)
-    matrix = _MATRIX.search(text)
-    if matrix and not text[: matrix.start()].strip("\\left([$ ") and not text[matrix.end() :].strip("\\right)]$ "):
+    matrix = _MATRIX.fullmatch(_NAMED.sub("", text).strip("$ "))
+    if matrix:
         return (_matrix(matrix.group(2)),)
     if "\\begin" in text:
         raise UnreadableError("it holds an environment that is no matrix")
     first = parse(tokenize(text))
+    separate = tokenize(text, grouped=False)
+    if any(token.kind == "number" and token.text[:2] in ("00", "01") for token in separate):
+        return (first,)
     try:
-        second = parse(tokenize(text, grouped=False))
+        second = parse(separate)
     except UnreadableError:
         return (first,)
     return (first,) if second == first else (first, second)
@@ -90,6 +103,30 @@ def as_words(text: str) -> Words | None:
     if all(word.strip("()") in FUNCTIONS or len(word.strip("()")) < 3 for word in words) or "(" in bare.strip("()"):
         return None
     return Words(" ".join(words).strip("()"))
+
+
+def _bare(text: str) -> str:
+    r"""Return a text without braces, `\displaystyle` and bold type around all of it, and without what it is near.
+
+    >>> _bare(r"{\displaystyle \mathbf{x+1}} \approx 2.5")
+    'x+1'
+    """
+    text = text.partition("\\approx")[0].strip() or text.strip()
+    for prefix in _AROUND:
+        if text.startswith(prefix):
+            rest = text[len(prefix) :].lstrip()
+            if not prefix.endswith("{") and not rest[:1].isalpha():
+                return _bare(rest)
+            inside = braced(text, len(prefix) - 1) if prefix.endswith("{") else None
+            if inside is not None and inside[1] == len(text):
+                return _bare(inside[0])
+    return text
+
+
+def _as_choice(text: str) -> Symbol | None:
+    """Return the letter of a choice that is written out: `(B) 12`, `B. 12`, `Option B`."""
+    choice = _CHOICE.fullmatch(_WRAPPED.sub(lambda found: found.group(1), text).replace("\\ ", " ").strip())
+    return None if choice is None else Symbol(next(letter for letter in choice.groups() if letter))
 
 
 def _as_clock(text: str) -> Words | None:
@@ -193,6 +230,8 @@ def _relation(tokens: Tokens, depth: int) -> Node | None:
 def _label(tokens: Tokens) -> Words | None:
     r"""Return words or signs that only say what is equal to something: `\text{Area} = 6`, `\angle ABC = 30`."""
     wordy = any(token.kind == "text" and len(token.text) > 1 for token in tokens)
+    if wordy and any(not NOT_UNITS.isdisjoint(token.text.casefold().split()) for token in tokens):
+        return None
     return (
         Words(" ".join(token.text for token in tokens))
         if wordy or tokens[:1] == (Token("command", "\\angle"),)
@@ -212,11 +251,14 @@ def _set_operation(tokens: Tokens, depth: int) -> Node | None:
 def _brackets(tokens: Tokens, depth: int) -> Node | None:
     """Read a pair of brackets around everything: a set, a tuple, an interval."""
     first, last = tokens[0], tokens[-1]
+    if len(tokens) == 1 and first.text == "\\emptyset":
+        return FiniteSet(())
     if first.kind != "sign" or last.kind != "sign" or _closing_index(tokens) != len(tokens) - 1:
         return None
     inside = tokens[1:-1]
     if first.text == "{." and last.text == "}.":
-        return FiniteSet(tuple(_item(part, depth + 1) for part in _comma_parts(inside)))
+        builder = _set_builder(inside, depth)
+        return builder or FiniteSet(tuple(_item(part, depth + 1) for part in _comma_parts(inside)))
     if first.text == "{" and last.text == "}":
         return parse(inside, depth + 1)
     if first.text in "([" and last.text in ")]":
@@ -226,6 +268,13 @@ def _brackets(tokens: Tokens, depth: int) -> Node | None:
         if first.text == "(" and last.text == ")" and inside:
             return parse(inside, depth + 1)
     return None
+
+
+def _set_builder(tokens: Tokens, depth: int) -> Node | None:
+    """Read `x | 0 < x`, the inside of a set that is given by a condition, as the condition."""
+    bars = [i for i, token in enumerate(tokens) if token.kind == "sign" and token.text in ("|", ":")]
+    condition = _relation(tokens[bars[0] + 1 :], depth + 1) if len(bars) == 1 and bars[0] in (1, 3) else None
+    return condition if isinstance(condition, Relation) else None
 
 
 def _comma_parts(tokens: Tokens) -> list[Tokens]:

@@ -44,13 +44,16 @@ _SIGNS = str.maketrans(
         "\u2026": r"\ldots ",
         "\u211d": r"\mathbb{R}",
         "\u00a0": " ",
+        **dict.fromkeys("\u200b\u200c\ufeff", ""),
     }
 )
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n")
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]++")
 _MIXED = re.compile("([0-9])([\u00bc-\u00be\u2150-\u215e])")
+_WRITTEN = {r"\$": "$", r"\%": "%", r"\{": r"\lbrace ", r"\}": r"\rbrace ", "{:}": ":"}
 _NOTHING = re.compile(
-    r"\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|limits|q?quad|hspace\{[^{}]*\}|[,;:!> ])(?![a-zA-Z])|~"
+    r"\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|limits|bf|it|rm|large|Large|normalsize|q?quad"
+    r"|(?:text)?color\s*\{[a-zA-Z]*\}|hspace\{[^{}]*\}|[,;:!> ])(?![a-zA-Z])|~"
 )
 _EMPTY = re.compile(r"\$\s*+\$|(?<!\w)(?:np|math)\.(?=[a-z])")
 """The end and start of two stretches of mathematics, and the module that a function of Python comes from."""
@@ -82,18 +85,24 @@ _SAME = {
 }
 """Other names of a command, and signs that a command stands for."""
 _TEXT = frozenset(
-    ["text", "textbf", "textit", "textrm", "mbox", "mathrm", "operatorname", "rm", "mathbf", "boldsymbol"]
+    [
+        *("text", "textbf", "textit", "textrm", "texttt", "mbox", "hbox", "emph", "underline", "operatorname"),
+        *("rm", "mathrm", "mathbf", "mathsf", "mathit", "mathtt", "boldsymbol", "bm"),
+    ]
 )
 _ASCII = {"**": "^", "<=": "\\le", ">=": "\\ge", "!=": "\\ne", "->": "\\to", "...": "\\ldots"}
 
-_GROUPED = r"[0-9]{1,3}(?:(?:,|\{,\}|\\,|\\ | )[0-9]{3}(?![0-9]))++"
+_GROUPED = r"[0-9]{1,3}(?:(?:,|,\\!\s?|\{,\}|\\,|\\ | )[0-9]{3}(?![0-9]))++"
 _PLAIN = r"[0-9]++"
 _NUMBER = re.compile(rf"(?:({_GROUPED})|({_PLAIN}))?(\.[0-9]*+)?(?:[eE]([+-]?[0-9]++)(?![0-9a-zA-Z.]))?")
 _UNGROUPED = re.compile(rf"()({_PLAIN})?(\.[0-9]*+)?(?:[eE]([+-]?[0-9]++)(?![0-9a-zA-Z.]))?")
-_REPEATING = re.compile(r"([0-9]*+\.[0-9]*+)(?:\\overline\s*\{([0-9]++)\}|\\(?:dot|bar)\s*\{([0-9]++)\}|\(([0-9]++)\))")
+_REPEATING = re.compile(
+    r"([0-9]*+\.[0-9]*+)"
+    r"(?:\\(?:overline|bar|dot)\s*\{([0-9]++)\}|\\(?:overline|bar|dot)\s*([0-9])|\(([0-9]++)\))"
+)
 _TAIL = re.compile(r"[0-9]*+\.([0-9]++)\s*(?:\\[lc]?dots|\.\.\.)")
 _COMMAND = re.compile(r"\\([a-zA-Z]++|.)", re.DOTALL)
-_WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[\s.'-])*+")
+_WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[\s.'/^0-9-])*+")
 _LETTERS = re.compile(r"[a-zA-Z]++")
 
 
@@ -138,7 +147,13 @@ def _evened(text: str) -> str:
     text = _EMPTY.sub(" ", text)
     text = _MIXED.sub(r"\1 \2", text)
     text = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
-    return text.replace(r"\$", "$").replace(r"\%", "%").replace(r"\{", r"\lbrace ").replace(r"\}", r"\rbrace ")
+    return (
+        text.replace(r"\$", "$")
+        .replace(r"\%", "%")
+        .replace(r"\{", r"\lbrace ")
+        .replace(r"\}", r"\rbrace ")
+        .replace("{:}", ":")
+    )
 
 
 def _next(text: str, at: int, grouped: bool) -> tuple[tuple[Token, ...], int]:

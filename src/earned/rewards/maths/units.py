@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from earned.rewards.answer import DOUBT
+from earned.rewards.answer import DOUBT, RETRACTION
 from earned.rewards.maths.expression_parser import FUNCTIONS
 from earned.rewards.maths.tokens import Token
 
@@ -41,6 +41,20 @@ _NAMES = {
 UNITS = {name: unit for unit, names in _NAMES.items() for name in names}
 BARE = frozenset(["cm", "mm", "km", "kg", "mg", "lb", "ft", "yd", "min", "hr", "mL", "ml", "mph", "Hz", "usd", "eur"])
 """Short names that are units also without `\\text{...}`; a single letter is then a variable."""
+NOT_UNITS = (
+    DOUBT
+    | RETRACTION
+    | frozenset(
+        [
+            *("no", "never", "is", "isn", "are", "be", "to", "and", "below", "above", "otherwise", "etc", "something"),
+            *("plus", "minus", "times", "negative", "positive", "squared", "cubed", "factorial", "modulo", "mod"),
+            *("half", "halves", "third", "thirds", "quarter", "quarters", "fifths", "tenths", "tens", "hundreds"),
+            *("dozen", "score", "gross", "lakh", "crore", "k", "mil", "base", "least", "most", "less", "more", "than"),
+            "impossible",
+        ]
+    )
+)
+"""Words behind a number that make another number of it, or none."""
 _POWERS = {"square": "^2", "sq": "^2", "cubic": "^3", "cu": "^3"}
 
 
@@ -55,9 +69,13 @@ def unit_of(tokens: Sequence[Token]) -> tuple[int, str]:
     texts = [token.text for token in tokens]
     if texts[-1:] == ["%"]:
         return end - 1, "%"
+    if any(text.removeprefix("\\") in FUNCTIONS for text in texts):
+        return end, ""
     for circle in (["^", "\\circ"], ["^", "{", "\\circ", "}"]):
         if texts[-len(circle) :] == circle:
             return end - len(circle), "°"
+    if texts[-1:] == ["\\circ"]:
+        return end - 1, "°"
     power, start = _power(texts)
     first = start
     while first > 0 and _is_unit(tokens[first - 1], first == 1):
@@ -95,6 +113,8 @@ def _power(texts: list[str]) -> tuple[str, int]:
 def _is_unit(token: Token, alone: bool) -> bool:
     if alone:
         return False
+    if not NOT_UNITS.isdisjoint(token.text.casefold().replace(".", " ").replace("'", " ").split()):
+        return False
     if token.kind == "text":
-        return DOUBT.isdisjoint(token.text.casefold().split())
+        return True
     return token.kind == "letters" and (token.text in BARE or (len(token.text) >= 3 and token.text not in FUNCTIONS))
