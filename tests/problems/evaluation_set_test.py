@@ -1,8 +1,8 @@
 import json
-import os
 from pathlib import Path
 
 import pytest
+from tests.shared_data import shared
 
 from earned.errors import RecipeError
 from earned.problems.evaluation_set import evaluation_set, shown, trained_on
@@ -12,14 +12,6 @@ from earned.problems.splits import id_hash
 from earned.recipe import Problems
 from earned.rewards.number import read_gold_number
 from earned.vocabulary import Example, Problem, Split
-
-SHARED = Path(os.environ.get("EARNED_SHARED", Path(__file__).parents[2] / "../shared")) / "data"
-
-
-def shared(name):
-    if not (SHARED / name).is_file():
-        pytest.skip(f"{SHARED / name} is not there; set EARNED_SHARED to the folder that holds data/")
-    return str(SHARED / name)
 
 
 def write(path, rows):
@@ -165,8 +157,8 @@ def test_the_template_reaches_the_examples():
 
 
 def test_gsm8k_is_measured_whole_after_worked_examples():
-    source = shared("gsm8k_test.jsonl")
-    examples = read_examples(FewShot(source=shared("gsm8k_train.jsonl")))
+    source = str(shared("data/gsm8k_test.jsonl"))
+    examples = read_examples(FewShot(source=str(shared("data/gsm8k_train.jsonl"))))
     assert [example.answer.rpartition("#### ")[2] for example in examples] == [e.problem.gold for e in examples]
     assert examples[0].answer.endswith("\n#### 72") and "48" in examples[0].answer
     chosen = evaluation_set(Problems(source=source), 0, parse=read_gold_number, exclusions=[shown(examples)])

@@ -1,10 +1,10 @@
 import json
-import os
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.shared_data import shared
 
 from earned.errors import RecipeError
 from earned.problems.sources import load_problems, read_source
@@ -13,19 +13,11 @@ from earned.recipe import Problems, validate
 from earned.rewards.number import read_gold_number
 from earned.vocabulary import Split
 
-SHARED = Path(os.environ.get("EARNED_SHARED", Path(__file__).parents[2] / "../shared")) / "data"
-
 
 def write_sums(path, count, first=0):
     rows = ({"question": f"{n}+{n}=", "answer": 2 * n} for n in range(first, first + count))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return str(path)
-
-
-def shared(name):
-    if not (SHARED / name).is_file():
-        pytest.skip(f"{SHARED / name} is not there; set EARNED_SHARED to the folder that holds data/")
-    return str(SHARED / name)
 
 
 def sizes(problems):
@@ -131,7 +123,7 @@ def test_unknown_option_of_a_file(tmp_path):
     ],
 )
 def test_known_data_sets_load(name, rows, problems, unreadable, words):
-    source = read_source(shared(name), {}, read_gold_number)
+    source = read_source(str(shared(f"data/{name}")), {}, read_gold_number)
     assert (source.rows, len(source.problems)) == (rows, problems)
     assert source.shape.startswith(words)
     found = {finding.kind: len(finding.numbers) for finding in source.findings}
@@ -142,11 +134,11 @@ def test_known_data_sets_load(name, rows, problems, unreadable, words):
 
 def test_known_programming_problems_are_refused():
     with pytest.raises(RecipeError, match="programming problems, judged by running tests, are not read yet"):
-        read_source(shared("HumanEval.jsonl.gz"), {})
+        read_source(str(shared("data/HumanEval.jsonl.gz")), {})
 
 
 def test_gsm8k_loads_and_lints_within_a_second():
-    path = shared("gsm8k_test.jsonl")
+    path = str(shared("data/gsm8k_test.jsonl"))
     start = time.process_time()
     read_source(path, {}, read_gold_number)
     assert time.process_time() - start < 1.0

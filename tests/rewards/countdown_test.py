@@ -1,13 +1,12 @@
 import json
-import os
 import time
 from fractions import Fraction
 from itertools import permutations, product
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared_data import shared
 
 from earned.errors import RecipeError
 from earned.problems.countdown import OPERATIONS, CountdownOptions, stream
@@ -16,7 +15,6 @@ from earned.rewards.checks import make_check
 from earned.rewards.countdown import CountdownCheck
 from earned.vocabulary import Attempt, Problem, Rule, Split
 
-CASES = Path(os.environ.get("EARNED_SHARED", Path(__file__).parents[2] / "../shared")) / "cases" / "puzzles.jsonl"
 PROMPT = "Make 17 from the numbers 3, 4 and 5. End with a line that holds #### and the expression."
 
 
@@ -30,18 +28,13 @@ def judged(text, numbers=(3, 4, 5), target=17, *, truncated=False, **options):
     return CountdownCheck(**options)(attempt(text, numbers, target, truncated))
 
 
-def cases():
-    if not CASES.is_file():
-        return [pytest.param(None, marks=pytest.mark.skip(f"{CASES} is not there"))]
-    rows = [json.loads(line) for line in CASES.read_text(encoding="utf-8").splitlines()]
-    return [pytest.param(row, id=row["id"]) for row in rows]
-
-
-@pytest.mark.parametrize("row", cases())
 @pytest.mark.parametrize("form", ["{}", "#### {}", r"\boxed{{{}}}", "<answer>{}</answer>", "First.\nAnswer: {}"])
-def test_labelled_cases_in_every_form(row, form):
-    verdict = judged(form.format(row["response"]), row["numbers"], row["target"])
-    assert verdict.value == row["accept"], verdict.explanation
+def test_labelled_cases_in_every_form(form):
+    rows = [json.loads(line) for line in shared("cases/puzzles.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 9
+    for row in rows:
+        verdict = judged(form.format(row["response"]), row["numbers"], row["target"])
+        assert verdict.value == row["accept"], (row["id"], verdict.explanation)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
+from tests.shared_data import shared
 
 from earned.errors import RecipeError
 from earned.problems.golds import boxed
@@ -205,7 +205,6 @@ def test_math_verify_reads_what_we_do_not(pool, gold, answer, right):
     assert one(pool, gold, rf"\boxed{{{answer}}}", limit_seconds=20.0).value == right
 
 
-DATA = Path(os.environ.get("EARNED_SHARED", Path(__file__).parents[2] / "../shared")) / "data"
 NUMBER = re.compile(r"-?[0-9][0-9,]*(?:\.[0-9]+)?")
 
 
@@ -215,7 +214,7 @@ def golds_of(name):
         "svamp_test": lambda row: str(row["Answer"]),
         "minerva_math_test": lambda row: boxed(row["solution"]),
     }[name]
-    lines = (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = shared(f"data/{name}.jsonl").read_text(encoding="utf-8").splitlines()
     return [read(json.loads(line)) for line in lines]
 
 
@@ -243,7 +242,6 @@ def perturbations(gold):
             return
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the data sets are not beside this checkout")
 @pytest.mark.parametrize(("name", "least"), [("gsm8k_test", 1.0), ("svamp_test", 1.0), ("minerva_math_test", 0.97)])
 def test_real_golds_are_accepted_in_other_writings_and_refused_when_changed(pool, name, least):
     golds = golds_of(name)
