@@ -26,7 +26,8 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-from earned.rewards.marks import Marked, last_mark
+from earned.rewards.marks import SENTENCE_END, Marked, last_mark
+from earned.vocabulary import Attempt
 
 MAX_ANSWER_CHARACTERS = 400
 MAX_BOX_CHARACTERS = 1000
@@ -59,7 +60,6 @@ _REVOKED = re.compile(
 """What takes an answer back without one of the words of RETRACTION."""
 _THINKING = re.compile(r"<(/?)think(?:ing)?>", re.ASCII | re.IGNORECASE)
 _OVER = (*" \n\r\t", ".", "!")
-_SENTENCE_END = re.compile(r"[.!?]\s")
 _DIGITS = re.compile(r"[0-9]++(?:[.,][0-9]++)*+")
 _NUMBER = re.compile(
     r"(?<![\w.,/^\u2212+-])(?<![\u2212+-] )[+-]?[0-9]++(?:,[0-9]++)*+(?:\.[0-9]++)?+(?!\w|\s?[/^%]|[.,][0-9])"
@@ -106,10 +106,15 @@ def extract_answer(text: str, *, prompt: str = "", truncated: bool = False) -> E
         return _stated(_last_sentence(after), prompt)
     if _echoed(after, mark.start, prompt):
         return Extraction(None, f"the line of the answer mark {mark.name} only repeats the prompt")
-    before = _words(_SENTENCE_END.split(after[max(0, mark.start - MAX_SENTENCE_CHARACTERS) : mark.start])[-1])[-2:]
+    before = _words(SENTENCE_END.split(after[max(0, mark.start - MAX_SENTENCE_CHARACTERS) : mark.start])[-1])[-2:]
     if (mark.enclosed or " " in mark.name) and not BEFORE.isdisjoint(before):
         return Extraction(None, f"the answer is in doubt: {' '.join(before)!r} stands before it")
     return _marked(mark)
+
+
+def answer_of(attempt: Attempt) -> Extraction:
+    """Return the answer of an attempt, by `extract_answer`."""
+    return extract_answer(attempt.text, prompt=attempt.problem.prompt, truncated=attempt.truncated)
 
 
 def trim(text: str) -> str:
@@ -186,7 +191,7 @@ def _last_sentence(text: str) -> str:
     """Return the last sentence; of a very long last line no more than is needed to see that it is too long."""
     lines = text.rstrip().splitlines()
     tail = lines[-1][-2 * MAX_SENTENCE_CHARACTERS :] if lines else ""
-    return _SENTENCE_END.split(tail)[-1].strip()
+    return SENTENCE_END.split(tail)[-1].strip()
 
 
 def _stated(sentence: str, prompt: str) -> Extraction:

@@ -89,23 +89,11 @@ class Rewarder:
         """
         with ThreadPoolExecutor(len(self.parts)) as threads:
             judged = list(threads.map(lambda part: _part_scores(part, attempts), self.parts))
+        gates = {part.name: part.gate for part in self.parts}
         return {
-            name: _sum(self._gated(attempt, {scores[name].name: scores[name] for scores in judged}))
+            name: _sum(_gated(gates, attempt, {scores[name].name: scores[name] for scores in judged}))
             for name, attempt in attempts.items()
         }
-
-    def _gated(self, attempt: Attempt, said: Mapping[str, PartScore]) -> list[PartScore]:
-        parts = {part.name: part for part in self.parts}
-
-        def paid(name: str) -> PartScore:
-            score, gate = said[name], parts[name].gate
-            if gate is None or score.value is None or (attempt.truncated and score.weight * score.value < 0):
-                return score
-            if (paid(gate).value or 0.0) > 0:
-                return score
-            return replace(score, value=0.0, explanation=f"{score.explanation}; nothing, since {gate} pays nothing")
-
-        return [paid(name) for name in parts]
 
 
 def require_scored(scores: Mapping[str, Score], limit: float) -> None:
@@ -163,6 +151,20 @@ def _part_score(part: Part, verdict: Verdict) -> PartScore:
         rule=verdict.rule,
         applies=verdict.applies,
     )
+
+
+def _gated(gates: Mapping[str, str | None], attempt: Attempt, said: Mapping[str, PartScore]) -> list[PartScore]:
+    """Return what the parts pay for one attempt."""
+
+    def paid(name: str) -> PartScore:
+        score, gate = said[name], gates[name]
+        if gate is None or score.value is None or (attempt.truncated and score.weight * score.value < 0):
+            return score
+        if (paid(gate).value or 0.0) > 0:
+            return score
+        return replace(score, value=0.0, explanation=f"{score.explanation}; nothing, since {gate} pays nothing")
+
+    return [paid(name) for name in gates]
 
 
 def _sum(parts: Sequence[PartScore]) -> Score:

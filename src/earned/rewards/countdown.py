@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeGuard
 
-from earned.rewards.answer import Extraction, extract_answer, trim
+from earned.rewards.answer import Extraction, answer_of, trim
 from earned.rewards.arithmetic import NotArithmetic, read_expression
-from earned.rewards.verdict import BuiltInCheck, Verdict
+from earned.rewards.verdict import BuiltInCheck, Verdict, no_answer, unreadable_gold
 from earned.vocabulary import Attempt, Rule
 
 SHOWN_CHARACTERS = 80
@@ -37,10 +37,10 @@ class CountdownCheck(BuiltInCheck):
                 "the problem's columns 'numbers' and 'target' have to hold a list of whole numbers from 0 up and a "
                 f"whole number, not {_shown(numbers)} and {_shown(target)}"
             )
-            return Verdict(value=None, extracted=None, explanation=reason, rule=Rule.UNREADABLE_GOLD)
+            return unreadable_gold(reason)
         extraction = _answer(attempt)
         if extraction.answer is None:
-            return Verdict(value=0.0, extracted=None, explanation=extraction.reason, rule=Rule.NO_ANSWER)
+            return no_answer(extraction.reason)
         rule, reason = self._decided(extraction.answer, numbers, target)
         reason = f"{_shown(extraction.answer)}: {reason}"
         return Verdict(value=float(rule is Rule.EQUAL), extracted=extraction.answer, explanation=reason, rule=rule)
@@ -73,7 +73,7 @@ class CountdownCheck(BuiltInCheck):
 def _answer(attempt: Attempt) -> Extraction:
     if not attempt.truncated and attempt.text.strip() and _BARE.fullmatch(attempt.text):
         return Extraction(trim(attempt.text), "the whole completion")
-    extraction = extract_answer(attempt.text, prompt=attempt.problem.prompt, truncated=attempt.truncated)
+    extraction = answer_of(attempt)
     # A space ends a word but not an expression: `3*4 ` may have been on the way to `3*4 + 5`.
     if attempt.truncated and extraction.answer and attempt.text.rstrip(" \t").endswith(extraction.answer):
         return Extraction(None, "the length limit cut the completion off before an expression was over")

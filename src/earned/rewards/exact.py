@@ -2,8 +2,8 @@
 
 import unicodedata
 
-from earned.rewards.answer import extract_answer, trim
-from earned.rewards.verdict import BuiltInCheck, Verdict
+from earned.rewards.answer import answer_of, extract_answer, trim
+from earned.rewards.verdict import BuiltInCheck, Verdict, no_answer, unreadable_gold
 from earned.vocabulary import Attempt, Rule
 
 
@@ -26,10 +26,10 @@ class ExactCheck(BuiltInCheck):
         if wanted is None:
             shown = None if gold is None else gold[:80]
             reason = f"the gold answer {shown!r} cannot be compared"
-            return Verdict(value=None, extracted=None, explanation=reason, rule=Rule.UNREADABLE_GOLD)
-        extraction = extract_answer(attempt.text, prompt=attempt.problem.prompt, truncated=attempt.truncated)
+            return unreadable_gold(reason)
+        extraction = answer_of(attempt)
         if extraction.answer is None:
-            return Verdict(value=0.0, extracted=None, explanation=extraction.reason, rule=Rule.NO_ANSWER)
+            return no_answer(extraction.reason)
         right = unicodedata.normalize("NFC", extraction.answer) == wanted
         reason = f"{extraction.answer!r} is {'' if right else 'not '}{gold!r}"
         rule = Rule.EQUAL if right else Rule.DIFFERENT

@@ -13,20 +13,18 @@ from typing import cast
 
 from earned.recipe import Positive, PositiveFloat, RewardPart, validate
 from earned.rewards import maths
-from earned.rewards.answer import Extraction, extract_answer
+from earned.rewards.answer import Extraction, answer_of
 from earned.rewards.maths.gold import gold_text, read_gold_expression
 from earned.rewards.maths.policy import Policy
 from earned.rewards.maths.tokens import ANALYSIS
 from earned.rewards.number import parse_number
 from earned.rewards.user_reward import Resources
-from earned.rewards.verdict import Verdict, failure
+from earned.rewards.verdict import Verdict, failure, no_answer, unreadable_gold
 from earned.sandbox.workers import Code, Ending, Function, Outcome, WorkerPool
 from earned.vocabulary import Attempt, Rule
 
 Pair = tuple[str, str]
 """Gold and answer."""
-
-_read_gold = lru_cache(maxsize=4096)(read_gold_expression)
 
 
 class MathOptions(Policy):
@@ -49,11 +47,11 @@ class MathCheck:
 
     def judge(self, attempts: Mapping[str, Attempt]) -> dict[str, Verdict]:
         """Judge all attempts; equal answers to equal golds are compared once."""
-        read = {name: _extraction(attempt) for name, attempt in attempts.items()}
+        read = {name: answer_of(attempt) for name, attempt in attempts.items()}
         pairs = {
-            name: (gold_text(attempts[name].problem.gold or ""), extraction.answer)
+            name: (gold, extraction.answer)
             for name, extraction in read.items()
-            if extraction is not None and extraction.answer is not None
+            if (gold := _readable(attempts[name].problem.gold)) is not None and extraction.answer is not None
         }
         verdicts = self._compared(list(dict.fromkeys(pairs.values())))
         return {
@@ -81,17 +79,11 @@ class MathCheck:
 
     def _asked(self, function: Function, pairs: list[Pair], more: Mapping[str, object]) -> dict[Pair, Verdict]:
         """Ask the pool; a pair at which the process dies is asked again, since it may not have been its doing."""
-        outcomes = self._outcomes(function, pairs, more)
-        died = [pair for pair, outcome in outcomes.items() if outcome.ending is Ending.DIED]
-        outcomes |= self._outcomes(function, died, more)
+        requests = {(gold, answer): {"gold": gold, "answer": answer, **more} for gold, answer in pairs}
+        outcomes = self.pool.call_all(function, requests)
+        died = {pair: requests[pair] for pair, outcome in outcomes.items() if outcome.ending is Ending.DIED}
+        outcomes |= self.pool.call_all(function, died)
         return {pair: _verdict(pair, outcome) for pair, outcome in outcomes.items()}
-
-    def _outcomes(self, function: Function, pairs: list[Pair], more: Mapping[str, object]) -> dict[Pair, Outcome]:
-        futures = {
-            (gold, answer): self.pool.submit(function, {"gold": gold, "answer": answer, **more})
-            for gold, answer in pairs
-        }
-        return {pair: future.result() for pair, future in futures.items()}
 
 
 def math_check(where: str, part: RewardPart, resources: Resources) -> MathCheck:
@@ -114,20 +106,20 @@ def _function(file: str, options: MathOptions) -> Function:
     return Function(code=code, name="compare", seconds=options.limit_seconds, memory_mb=options.memory_mb)
 
 
-def _extraction(attempt: Attempt) -> Extraction | None:
-    """Return what was read of a completion, None when its gold cannot be compared with anything."""
-    gold = attempt.problem.gold
-    if gold is None or (parse_number(gold) is None and _read_gold(gold) is None):
+@lru_cache(maxsize=4096)
+def _readable(gold: str | None) -> str | None:
+    """Return the text of a gold that an answer can be compared with, None for any other."""
+    if gold is None or (parse_number(gold) is None and read_gold_expression(gold) is None):
         return None
-    return extract_answer(attempt.text, prompt=attempt.problem.prompt, truncated=attempt.truncated)
+    return gold_text(gold)
 
 
-def _without_comparison(attempt: Attempt, extraction: Extraction | None) -> Verdict:
-    if extraction is not None:
-        return Verdict(value=0.0, extracted=None, explanation=extraction.reason, rule=Rule.NO_ANSWER)
-    shown = None if attempt.problem.gold is None else attempt.problem.gold[:80]
-    reason = f"the gold answer {shown!r} is nothing that can be compared"
-    return Verdict(value=None, extracted=None, explanation=reason, rule=Rule.UNREADABLE_GOLD)
+def _without_comparison(attempt: Attempt, extraction: Extraction) -> Verdict:
+    gold = attempt.problem.gold
+    if _readable(gold) is not None:
+        return no_answer(extraction.reason)
+    shown = None if gold is None else gold[:80]
+    return unreadable_gold(f"the gold answer {shown!r} is nothing that can be compared")
 
 
 def _verdict(pair: Pair, outcome: Outcome) -> Verdict:

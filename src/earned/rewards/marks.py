@@ -27,7 +27,7 @@ _BETWEEN = re.compile(
 )
 _OPENING = re.compile(r"^(?:\$\$|\\\[)\s*\n\s*")
 """Of mathematics that stands on lines of its own."""
-_SENTENCE_END = re.compile(r"[.!?](?=\s)")
+SENTENCE_END = re.compile(r"[.!?](?=\s)")
 MOST_BOXES = 20
 """So many boxes side by side are read as one list."""
 
@@ -122,7 +122,7 @@ def _letter(text: str, marks: deque[re.Match[str]]) -> Marked:
 def _phrase(text: str, marks: deque[re.Match[str]]) -> Marked:
     line = _line(text, marks)
     assert line.answer is not None
-    end = _SENTENCE_END.search(line.answer)
+    end = SENTENCE_END.search(line.answer)
     sentence = line.answer[: end.end()] if end else line.answer
     rest = line.answer[len(sentence) :] + line.rest
     sentence = sentence.rstrip().removesuffix("!")

@@ -3,8 +3,8 @@
 import re
 from decimal import Decimal
 
-from earned.rewards.answer import extract_answer, trim
-from earned.rewards.verdict import BuiltInCheck, Verdict
+from earned.rewards.answer import answer_of, trim
+from earned.rewards.verdict import BuiltInCheck, Verdict, no_answer, unreadable_gold
 from earned.vocabulary import Attempt, Rule
 
 MAX_DIGITS = 100
@@ -45,10 +45,10 @@ class NumberCheck(BuiltInCheck):
         if gold is None:
             shown = None if gold_text is None else gold_text[:80]
             reason = f"the gold answer {shown!r} is not a number"
-            return Verdict(value=None, extracted=None, explanation=reason, rule=Rule.UNREADABLE_GOLD)
-        extraction = extract_answer(attempt.text, prompt=attempt.problem.prompt, truncated=attempt.truncated)
+            return unreadable_gold(reason)
+        extraction = answer_of(attempt)
         if extraction.answer is None:
-            return Verdict(value=0.0, extracted=None, explanation=extraction.reason, rule=Rule.NO_ANSWER)
+            return no_answer(extraction.reason)
         number = parse_number(extraction.answer)
         if number is None:
             rule, reason = Rule.UNREADABLE, f"{extraction.answer!r} is not a plain decimal number"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from earned.errors import RecipeError
 from earned.recipe import Positive, PositiveFloat, RewardPart, Section, validate
-from earned.rewards.answer import Extraction, extract_answer
+from earned.rewards.answer import Extraction, answer_of
 from earned.rewards.user_reward import Resources, finite
-from earned.rewards.verdict import Check, Verdict, failure
+from earned.rewards.verdict import Check, Verdict, failure, no_answer
 from earned.sandbox.workers import Code, Ending, Function, Outcome, WorkerPool
 from earned.vocabulary import Attempt, Problem, Rule
 
@@ -39,18 +39,16 @@ class ReasoningGymCheck:
 
     def judge(self, attempts: Mapping[str, Attempt]) -> dict[str, Verdict]:
         """Judge all attempts side by side."""
-        read = {
-            name: extract_answer(attempt.text, prompt=attempt.problem.prompt, truncated=attempt.truncated)
-            for name, attempt in attempts.items()
-        }
-        asked = {
-            name: self.pool.submit(self.function, _request(attempt.problem, answer))
+        read = {name: answer_of(attempt) for name, attempt in attempts.items()}
+        requests = {
+            name: _request(attempt.problem, answer)
             for name, attempt in attempts.items()
             if (answer := read[name].answer) is not None and _has_entry(attempt.problem)
         }
+        outcomes = self.pool.call_all(self.function, requests)
         return {
-            name: self._verdict(read[name].answer, asked[name].result())
-            if name in asked
+            name: self._verdict(read[name].answer, outcomes[name])
+            if name in outcomes
             else _unasked(attempt.problem, read[name])
             for name, attempt in attempts.items()
         }
@@ -116,7 +114,7 @@ def _request(problem: Problem, answer: str) -> dict[str, object]:
 
 def _unasked(problem: Problem, read: Extraction) -> Verdict:
     if _has_entry(problem):
-        return Verdict(value=0.0, extracted=None, explanation=read.reason, rule=Rule.NO_ANSWER)
+        return no_answer(read.reason)
     reason = (
         f"the problem has no columns {', '.join(map(repr, COLUMNS))} to go by, "
         'as those of source = "reasoning_gym:NAME" have'

@@ -23,8 +23,8 @@ from earned.recipe import Positive
 from earned.rewards.answer import extract_answer
 from earned.rewards.equations import Equation, read_equations, read_numbers
 from earned.rewards.number import parse_number
-from earned.rewards.verdict import BuiltInCheck, Verdict
-from earned.vocabulary import Attempt, Rule
+from earned.rewards.verdict import BuiltInCheck, Verdict, no_answer
+from earned.vocabulary import Attempt
 
 MAX_CHARACTERS = 20_000
 MAX_STEPS = 500
@@ -91,7 +91,7 @@ class StepsCheck(BuiltInCheck):
         extraction = extract_answer(text, prompt=prompt)
         answer = extraction.answer
         if self.supports_answer and answer is None:
-            return Verdict(value=0.0, extracted=None, explanation=extraction.reason, rule=Rule.NO_ANSWER)
+            return no_answer(extraction.reason)
         equations = list(islice(read_equations(text[:MAX_CHARACTERS]), MAX_STEPS + 1))
         if len(equations) > MAX_STEPS or len(text) > MAX_CHARACTERS:
             return _verdict(0.0, answer, f"more than {MAX_STEPS} steps or {MAX_CHARACTERS:,} characters")

@@ -7,7 +7,7 @@ style a function may ask for any further column of the problems. Texts are alway
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from earned.rewards.answer import extract_answer
+from earned.rewards.answer import answer_of
 from earned.vocabulary import Attempt
 
 
@@ -76,9 +76,8 @@ def _openrlhf(attempt: Attempt) -> tuple[object, ...]:
 
 
 def _reasoning_gym(attempt: Attempt) -> tuple[object, ...]:
-    text, prompt, gold = _known(attempt)
-    answer = extract_answer(text, prompt=prompt, truncated=attempt.truncated).answer
-    return answer, {"question": prompt, "answer": gold, "metadata": _columns(attempt, "metadata")}
+    _, prompt, gold = _known(attempt)
+    return answer_of(attempt).answer, {"question": prompt, "answer": gold, "metadata": _columns(attempt, "metadata")}
 
 
 TRL = Style(

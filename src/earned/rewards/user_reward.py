@@ -148,14 +148,10 @@ class InWorkers:
         """Make the calls side by side; give up when the first ones, one for every worker, all exceed their time."""
         order = from_both_ends(list(requests))
         first, rest = order[: self.pool.size], order[self.pool.size :]
-        outcomes = self._all({name: requests[name] for name in first})
+        outcomes = self.pool.call_all(self.function, {name: requests[name] for name in first})
         if all(outcome.ending is Ending.TIMED_OUT for outcome in outcomes.values()):
             return outcomes
-        return outcomes | self._all({name: requests[name] for name in rest})
-
-    def _all(self, requests: Mapping[str, Arguments]) -> dict[str, Outcome]:
-        futures = {name: self.pool.submit(self.function, arguments) for name, arguments in requests.items()}
-        return {name: future.result() for name, future in futures.items()}
+        return outcomes | self.pool.call_all(self.function, {name: requests[name] for name in rest})
 
 
 @dataclass(frozen=True, slots=True)

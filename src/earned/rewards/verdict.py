@@ -57,6 +57,16 @@ class PerAttempt:
             return broken(error)
 
 
+def no_answer(reason: str) -> Verdict:
+    """Return the verdict on a completion that gives no answer: it is wrong."""
+    return Verdict(value=0.0, extracted=None, explanation=reason, rule=Rule.NO_ANSWER)
+
+
+def unreadable_gold(reason: str) -> Verdict:
+    """Return the verdict where the problem holds nothing to compare with: unscored."""
+    return Verdict(value=None, extracted=None, explanation=reason, rule=Rule.UNREADABLE_GOLD)
+
+
 def failure(explanation: str) -> Verdict:
     """Return the verdict of a check that could not judge: the failure is ours, whatever the attempt says."""
     return Verdict(value=None, extracted=None, explanation=explanation, rule=Rule.FAILED)

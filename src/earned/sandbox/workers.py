@@ -14,13 +14,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from earned.sandbox.worker_main import HEADER, Message, encoded
 
@@ -34,6 +34,7 @@ END_SECONDS = 5.0
 KEPT_BYTES, KEPT_LINES = 65536, 20
 """Of what a worker writes to standard error."""
 CHUNK = 65536
+Request = TypeVar("Request", bound=Hashable)
 _FRAME = re.compile(r'File "(.*)", line (\d+) in (.*)')
 
 
@@ -119,6 +120,11 @@ class WorkerPool:
         Raises TypeError for arguments that are neither JSON nor arrays, scalars or dates.
         """
         return self._queue(function, {"do": "call", "arguments": arguments}, function.seconds)
+
+    def call_all(self, function: Function, requests: Mapping[Request, Mapping[str, object]]) -> dict[Request, Outcome]:
+        """Return the outcome of every call, made side by side, under the key of its keyword arguments."""
+        futures = {key: self.submit(function, arguments) for key, arguments in requests.items()}
+        return {key: future.result() for key, future in futures.items()}
 
     def describe(self, function: Function) -> Outcome:
         """Load the file and return, as the value, which keywords the function takes: see `worker_main.described`."""

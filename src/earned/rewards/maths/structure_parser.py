@@ -4,7 +4,7 @@ Tokens are split at the outermost level, so nothing is searched twice at one dep
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 from earned.problems.golds import braced
@@ -94,7 +94,7 @@ def as_words(text: str) -> Words | None:
     >>> as_words(r"\text{Tuesday}."), as_words("no  Solution"), as_words("xy"), as_words(r"\text{A}")
     (Words(text='tuesday'), Words(text='no solution'), None, None)
     """
-    bare = _WRAPPED.sub(lambda found: found.group(1), text).replace("\\ ", " ").strip().removesuffix(".").strip()
+    bare = _unwrapped(text).removesuffix(".").strip()
     if bare.casefold() == "no":
         return Words("no")
     if not _WORDLIKE.fullmatch(bare) or not _LONG_WORD.search(bare):
@@ -103,6 +103,11 @@ def as_words(text: str) -> Words | None:
     if all(word.strip("()") in FUNCTIONS or len(word.strip("()")) < 3 for word in words) or "(" in bare.strip("()"):
         return None
     return Words(" ".join(words).strip("()"))
+
+
+def _unwrapped(text: str) -> str:
+    """Return a text without the commands around its words."""
+    return _WRAPPED.sub(lambda found: found.group(1), text).replace("\\ ", " ").strip()
 
 
 def _bare(text: str) -> str:
@@ -125,13 +130,13 @@ def _bare(text: str) -> str:
 
 def _as_choice(text: str) -> Symbol | None:
     """Return the letter of a choice that is written out: `(B) 12`, `B. 12`, `Option B`."""
-    choice = _CHOICE.fullmatch(_WRAPPED.sub(lambda found: found.group(1), text).replace("\\ ", " ").strip())
+    choice = _CHOICE.fullmatch(_unwrapped(text))
     return None if choice is None else Symbol(next(letter for letter in choice.groups() if letter))
 
 
 def _as_clock(text: str) -> Words | None:
     """Return a time of day, which is no ratio: `9:05 am`."""
-    clock = _CLOCK.fullmatch(_WRAPPED.sub(lambda found: found.group(1), text).strip())
+    clock = _CLOCK.fullmatch(_unwrapped(text))
     if clock is None or int(clock.group(1)) > 24 or int(clock.group(2)) > 59:
         return None
     half = (clock.group(3) or "").replace(".", "").casefold()
@@ -176,14 +181,21 @@ def _without_ends(tokens: Tokens) -> Tokens:
     return tokens
 
 
+def _levels(tokens: Tokens) -> Iterator[tuple[Token, int]]:
+    """Yield the tokens, each with the number of brackets that are open after it."""
+    level = 0
+    for token in tokens:
+        structural = token.kind in ("sign", "command")
+        level += (structural and token.text in _OPENERS) - (structural and token.text in _CLOSERS)
+        yield token, level
+
+
 def _split(tokens: Tokens, separates: Callable[[Token], bool]) -> tuple[list[Tokens], list[str]]:
     """Return the stretches between the outermost separators, and the separators."""
     parts: list[Tokens] = []
     between: list[str] = []
     start = level = 0
-    for index, token in enumerate(tokens):
-        structural = token.kind in ("sign", "command")
-        level += (structural and token.text in _OPENERS) - (structural and token.text in _CLOSERS)
+    for index, (token, level) in enumerate(_levels(tokens)):
         if level < 0:
             raise UnreadableError("a bracket is closed that was not opened")
         if level == 0 and separates(token):
@@ -286,13 +298,8 @@ def _comma_parts(tokens: Tokens) -> list[Tokens]:
 
 def _closing_index(tokens: Tokens) -> int:
     """Return where the bracket that opens the tokens closes, -1 where the first is none or it never does."""
-    level = 0
-    for index, token in enumerate(tokens):
-        structural = token.kind in ("sign", "command")
-        level += (structural and token.text in _OPENERS) - (structural and token.text in _CLOSERS)
-        if level <= 0:
-            return index if index else -1
-    return -1
+    closed = next((index for index, (_, level) in enumerate(_levels(tokens)) if level <= 0), -1)
+    return closed or -1
 
 
 def _ratio(tokens: Tokens, depth: int) -> Node | None:

@@ -90,6 +90,7 @@ _TEXT = frozenset(
         *("rm", "mathrm", "mathbf", "mathsf", "mathit", "mathtt", "boldsymbol", "bm"),
     ]
 )
+_OPENERS, _CLOSERS = frozenset(["(", "[", "{."]), frozenset([")", "]", "}."])
 _ASCII = {"**": "^", "<=": "\\le", ">=": "\\ge", "!=": "\\ne", "->": "\\to", "...": "\\ldots"}
 
 _GROUPED = r"[0-9]{1,3}(?:(?:,|,\\!\s?|\{,\}|\\,|\\ | )[0-9]{3}(?![0-9]))++"
@@ -139,21 +140,14 @@ def tokenize(text: str, *, grouped: bool = True) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-_OPENERS, _CLOSERS = frozenset(["(", "[", "{."]), frozenset([")", "]", "}."])
-
-
 def _evened(text: str) -> str:
     text = _SUPERSCRIPT.sub(lambda found: "^{" + found.group().translate(_SUPERSCRIPTS) + "}", text)
     text = _EMPTY.sub(" ", text)
     text = _MIXED.sub(r"\1 \2", text)
     text = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
-    return (
-        text.replace(r"\$", "$")
-        .replace(r"\%", "%")
-        .replace(r"\{", r"\lbrace ")
-        .replace(r"\}", r"\rbrace ")
-        .replace("{:}", ":")
-    )
+    for written, meant in _WRITTEN.items():
+        text = text.replace(written, meant)
+    return text
 
 
 def _next(text: str, at: int, grouped: bool) -> tuple[tuple[Token, ...], int]:
@@ -221,9 +215,8 @@ def _number(text: str, at: int, grouped: bool) -> tuple[Token, int] | None:
     if len(whole) + len(decimals) > MAX_DIGITS or abs(exponent) > MAX_EXPONENT:
         raise UnreadableError("a number in it has too many digits")
     value = Fraction(int(whole + decimals), 10 ** len(decimals)) * Fraction(10) ** exponent
-    end = found.end()
     # A full stop after a whole number ends a sentence, or is written before a fraction bar: 1./3
-    return Token("number", found.group(), value), end
+    return Token("number", found.group(), value), found.end()
 
 
 def _exponent(digits: str) -> int:

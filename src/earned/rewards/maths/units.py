@@ -78,7 +78,7 @@ def unit_of(tokens: Sequence[Token]) -> tuple[int, str]:
         return end - 1, "°"
     power, start = _power(texts)
     first = start
-    while first > 0 and _is_unit(tokens[first - 1], first == 1):
+    while first > 1 and _is_unit(tokens[first - 1]):
         first -= 1
     return (first, unit_name(" ".join(texts[first:start])) + power) if first < start else (end, "")
 
@@ -110,9 +110,7 @@ def _power(texts: list[str]) -> tuple[str, int]:
     return "", len(texts)
 
 
-def _is_unit(token: Token, alone: bool) -> bool:
-    if alone:
-        return False
+def _is_unit(token: Token) -> bool:
     if not NOT_UNITS.isdisjoint(token.text.casefold().replace(".", " ").replace("'", " ").split()):
         return False
     if token.kind == "text":

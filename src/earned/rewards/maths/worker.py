@@ -16,14 +16,14 @@ def compare(gold: str, answer: str, policy: Mapping[str, Any]) -> tuple[str, str
     """Return the rule that decided and the reason in words; a gold that cannot be read raises UnreadableError."""
     options = Policy.model_validate(policy)
     # A gold that may be a number of thousands is one; an answer may be a list of which the gold is the other writing.
-    wanted = gold_readings(gold)[:1]
+    wanted = gold_readings(gold)[0]
     try:
         given = readings(answer, decimal_comma=options.decimal_comma)
     except UnreadableError as error:
         return Rule.UNREADABLE, str(error)
     except RecursionError:
         return Rule.UNREADABLE, "it is nested too deeply"
-    said = [_said(one, other, options) for one in wanted for other in given]
+    said = [_said(wanted, one, options) for one in given]
     return min(said, key=lambda one: one[0] is not Rule.EQUAL)
 
 
