@@ -127,6 +127,7 @@ def test_what_is_not_in_the_grammar_is_refused_with_the_reason(text, reason):
 
 def test_a_comma_before_three_digits_is_read_both_ways_and_inside_brackets_one_way():
     assert readings("1,234") == (number(1234), Listing((number(1), number(234))))
+    assert readings("1,023") == (number(1023),) and readings("1,000") == (number(1000),)
     assert readings("(1,234)") == (Group("(", (number(1), number(234)), ")"),)
     assert [token.text for token in tokenize("1,234", grouped=False)] == ["1", ",", "234"]
 

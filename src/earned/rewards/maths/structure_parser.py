@@ -47,6 +47,8 @@ _NAMED = re.compile(r"^\s*[A-Za-z](?:\^\{?-1\}?)?\s*=")
 _AROUND = ("\\displaystyle", "{", "\\mathbf{", "\\boldsymbol{", "\\bm{", "\\mathrm{")
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})\s*(a\.?m\.?|p\.?m\.?)?", re.IGNORECASE)
 _BASED = re.compile(r"([0-9A-Z]{1,40})_\{?([0-9]{1,2})\}?")
+_PADDED = re.compile(r"0[0-9]")
+"""A number that is padded with zeros is the end of a thousand, not an item of a list."""
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _SCALES = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 
@@ -79,7 +81,7 @@ def readings(text: str, *, decimal_comma: bool = False) -> tuple[Node, ...]:
         raise UnreadableError("it holds an environment that is no matrix")
     first = parse(tokenize(text))
     separate = tokenize(text, grouped=False)
-    if any(token.kind == "number" and token.text[:2] in ("00", "01") for token in separate):
+    if any(token.kind == "number" and _PADDED.match(token.text) for token in separate):
         return (first,)
     try:
         second = parse(separate)
