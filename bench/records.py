@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 
 from earned import api
-from earned.recipe import Recipe, load, shipped
+from earned.recipe import Recipe
+from earned.recipe_file import load, shipped
 from earned.records.reader import RunReader
 
 

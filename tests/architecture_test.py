@@ -12,7 +12,7 @@ PACKAGE = ROOT / "src" / "earned"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = [
-    {"vocabulary", "recipe", "pretrain_recipe", "errors", "randomness"},
+    {"vocabulary", "recipe_file", "recipe", "pretrain_recipe", "errors", "randomness"},
     {"algorithms", "problems", "policy", "sandbox", "distributed"},
     {"rollouts", "rewards", "diagnostics", "records", "optimization"},
     {"training", "reward_model", "evaluation"},
@@ -34,8 +34,9 @@ LAYERS = [
 ]
 LAYER = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 SAME_LAYER = {
-    ("recipe", "errors"),
-    ("pretrain_recipe", "recipe"),
+    ("recipe_file", "errors"),
+    ("recipe", "recipe_file"),
+    ("pretrain_recipe", "recipe_file"),
     ("api", "observer"),
     ("api", "assembly"),
     ("api", "preflight"),
@@ -67,6 +68,7 @@ ONLY_IN = {
 WITHOUT_TORCH = [
     "earned",
     "earned.recipe",
+    "earned.recipe_file",
     "earned.cli.main",
     "earned.cli.problems",
     "earned.cli.evaluate",

@@ -11,7 +11,8 @@ from earned.cli.flags import recipe_flags
 from earned.cli.main import app
 from earned.errors import RecipeError
 from earned.pretrain_recipe import PretrainRecipe
-from earned.recipe import Problems, Recipe, load, nested, shipped, validate
+from earned.recipe import Problems, Recipe
+from earned.recipe_file import load, nested, shipped, validate
 from earned.rewards.compose import Rewarder
 from earned.vocabulary import Attempt, Problem, Split
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import earned
-from earned.recipe import shipped
+from earned.recipe_file import shipped
 from earned.records.reader import RunReader
 from earned.training.checkpoints import checkpoints
 from earned.vocabulary import Split

@@ -16,7 +16,8 @@ from earned.policy.tiny import EOS_ID, untrained_policy
 from earned.pretrain_recipe import PretrainModel
 from earned.problems.few_shot import FewShot
 from earned.problems.splits import id_hash, make_problem
-from earned.recipe import Problems, Recipe, load
+from earned.recipe import Problems, Recipe
+from earned.recipe_file import load
 from earned.records.reader import RunReader
 from earned.rewards.compose import Part, Rewarder
 from earned.rewards.number import NumberCheck

@@ -4,7 +4,8 @@ import pytest
 
 from earned import api
 from earned.observer import Silence
-from earned.recipe import Recipe, validate
+from earned.recipe import Recipe
+from earned.recipe_file import validate
 from earned.records.reader import RunReader
 
 LUCK = {"allow": ["random_reward", "zero_learning_rate"], "luck": {"check": "random"}}

@@ -10,7 +10,8 @@ from earned.assembly import assemble
 from earned.errors import PreflightError, RecipeError
 from earned.observer import Silence
 from earned.preflight import must_teach, outlook, preflight, teaches
-from earned.recipe import Recipe, validate
+from earned.recipe import Recipe
+from earned.recipe_file import validate
 from earned.records.reader import RunReader
 from earned.reward_probe import check_reward
 from earned.sandbox.workers import WorkerPool

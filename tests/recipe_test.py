@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from earned.errors import RecipeError
 from earned.pretrain_recipe import PretrainRecipe
-from earned.recipe import EveryN, Recipe, did_you_mean, load, nested, shipped, to_toml, validate
+from earned.recipe import EveryN, Recipe
+from earned.recipe_file import did_you_mean, load, nested, shipped, to_toml, validate
 
 ANSWER = {"rewards": {"answer": {"check": "number"}}}
 RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))

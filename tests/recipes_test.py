@@ -8,7 +8,8 @@ import pytest
 from earned import api
 from earned.policy.pull import pull_model
 from earned.pretrain_recipe import PretrainRecipe
-from earned.recipe import Recipe, load
+from earned.recipe import Recipe
+from earned.recipe_file import load
 from earned.records.reader import RunReader
 
 RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))

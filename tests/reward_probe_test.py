@@ -8,7 +8,8 @@ import pytest
 import earned as library
 from earned import api
 from earned.errors import RecipeError
-from earned.recipe import Recipe, load, validate
+from earned.recipe import Recipe
+from earned.recipe_file import load, validate
 from earned.reward_probe import FOUND_BY, check_reward
 from earned.rewards.probes import WRITINGS, ProbeKind, probes_of
 from earned.vocabulary import Problem, Split

@@ -15,7 +15,8 @@ from earned.policy.tiny import untrained_policy
 from earned.preflight import outlook, preflight
 from earned.pretrain_recipe import PretrainRecipe
 from earned.problems.sums import SumsOptions
-from earned.recipe import Recipe, Rewards, load, to_toml, validate
+from earned.recipe import Recipe, Rewards
+from earned.recipe_file import load, to_toml, validate
 from earned.records.environment import write_environment
 from earned.records.reader import RunReader
 from earned.records.run_folder import create_run_folder, require_free, run_database

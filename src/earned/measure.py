@@ -14,7 +14,8 @@ from earned.problems.evaluation_set import Exclusion, evaluation_set, shown, tra
 from earned.problems.few_shot import FewShot, in_template, read_examples
 from earned.problems.shapes import counted
 from earned.problems.sources import built_in
-from earned.recipe import Problems, Recipe, load
+from earned.recipe import Problems, Recipe
+from earned.recipe_file import load
 from earned.records.reader import RunReader
 from earned.records.run_folder import run_of_checkpoint
 from earned.rewards.checks import GOLD_PARSERS

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from earned.recipe import Count, Decay, NonNegative, Positive, PositiveFloat, Section, Share
+from earned.recipe_file import Count, Decay, NonNegative, Positive, PositiveFloat, Section, Share
 
 
 class PretrainModel(Section):

@@ -13,7 +13,8 @@ from earned.evaluation.per_problem import RIGHT
 from earned.evaluation.statistics import Interval, wilson_interval
 from earned.problems.files import Table, read_file
 from earned.problems.golds import plain_text
-from earned.recipe import PositiveFloat, RewardPart, validate
+from earned.recipe import RewardPart
+from earned.recipe_file import PositiveFloat, validate
 from earned.rewards.checks import make_check
 from earned.rewards.compose import Part, Rewarder
 from earned.rewards.user_reward import Resources

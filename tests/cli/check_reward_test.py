@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from earned.recipe import shipped
+from earned.recipe_file import shipped
 
 OWN = "def substring(completion, answer):\n    return float(answer in completion)\n"
 

@@ -8,7 +8,8 @@ import tomllib
 import pytest
 
 from earned.policy.load import load_policy
-from earned.recipe import Recipe, load
+from earned.recipe import Recipe
+from earned.recipe_file import load
 from earned.records.reader import RunReader
 from earned.vocabulary import Split
 

@@ -6,7 +6,8 @@ from dataclasses import asdict
 import pytest
 
 from earned import api
-from earned.recipe import Recipe, load
+from earned.recipe import Recipe
+from earned.recipe_file import load
 from earned.records.process_mark import own_mark
 from earned.records.reader import RunReader
 from earned.records.schema import PROCESS

@@ -9,7 +9,8 @@ import earned as library
 from earned.assembly import assemble
 from earned.cli.sample import _summary
 from earned.errors import RecipeError
-from earned.recipe import Recipe, load
+from earned.recipe import Recipe
+from earned.recipe_file import load
 from earned.rollouts.engine import SamplingSettings
 from earned.sandbox.workers import WorkerPool
 from earned.task import task_of

@@ -13,7 +13,8 @@ from earned import api
 from earned.cli.outcome import power, show
 from earned.cli.progress import RunProgress
 from earned.cli.stopping import StopFlag
-from earned.recipe import Recipe, load
+from earned.recipe import Recipe
+from earned.recipe_file import load
 from earned.vocabulary import EvaluationResult, Split
 
 METRICS = {

@@ -13,7 +13,8 @@ import pytest
 import earned as library
 from earned.errors import RecordError
 from earned.observer import Silence
-from earned.recipe import Recipe, load
+from earned.recipe import Recipe
+from earned.recipe_file import load
 from earned.records.reader import RunReader
 from earned.vocabulary import Split
 

@@ -21,7 +21,8 @@ from earned.observer import Silence
 from earned.policy.load import fingerprint, load_policy, save_policy
 from earned.policy.tiny import untrained_policy
 from earned.pretrain_recipe import PretrainModel
-from earned.recipe import Recipe, load
+from earned.recipe import Recipe
+from earned.recipe_file import load
 from earned.records.reader import RunReader
 
 STEPS = 10

@@ -4,7 +4,8 @@ import pytest
 import yaml
 
 from earned.evaluation.model_card import CardFacts, model_card
-from earned.recipe import Recipe, validate
+from earned.recipe import Recipe
+from earned.recipe_file import validate
 from earned.vocabulary import EvaluationResult, Split
 
 FACTS = CardFacts(run="first-try", recipe_name="tiny_sums", step=50, version="1.2.3")

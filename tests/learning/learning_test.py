@@ -6,7 +6,8 @@ from statistics import fmean, stdev
 import pytest
 
 from earned import api
-from earned.recipe import Recipe, load, shipped
+from earned.recipe import Recipe
+from earned.recipe_file import load, shipped
 
 SHORT = {
     "steps": "16",

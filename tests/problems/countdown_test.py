@@ -8,7 +8,8 @@ from earned.errors import RecipeError
 from earned.problems.countdown import OPERATIONS, CountdownOptions, Term, countdown_problem, joined, stream
 from earned.problems.sources import load_problems
 from earned.problems.splits import make_problem
-from earned.recipe import Problems, validate
+from earned.recipe import Problems
+from earned.recipe_file import validate
 from earned.rewards.arithmetic import read_expression
 from earned.vocabulary import Split
 

@@ -7,7 +7,8 @@ from tests.own_file import lay_out
 
 from earned import api
 from earned.cli.main import main
-from earned.recipe import Recipe, load
+from earned.recipe import Recipe
+from earned.recipe_file import load
 from earned.records.reader import RunReader
 from earned.records.run_folder import run_database
 

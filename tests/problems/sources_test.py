@@ -9,7 +9,8 @@ from tests.shared_data import shared
 from earned.errors import RecipeError
 from earned.problems.sources import load_problems, read_source
 from earned.problems.splits import make_problem, take_splits
-from earned.recipe import Problems, validate
+from earned.recipe import Problems
+from earned.recipe_file import validate
 from earned.rewards.number import read_gold_number
 from earned.vocabulary import Split
 

@@ -5,7 +5,7 @@ import pytest
 
 from earned.errors import RecipeError
 from earned.problems.sums import SumsOptions, generate, long_answer, short_answer, stream, sum_problem
-from earned.recipe import validate
+from earned.recipe_file import validate
 
 
 def test_prompt_and_gold_agree_and_options_hold():

@@ -3,7 +3,8 @@
 import pytest
 
 from earned.errors import RecipeError
-from earned.recipe import Rewards, validate
+from earned.recipe import Rewards
+from earned.recipe_file import validate
 from earned.rewards.gold import can_judge, require_gold
 from earned.vocabulary import Problem, Split
 

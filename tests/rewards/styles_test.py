@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from earned.recipe import Rewards, validate
+from earned.recipe import Rewards
+from earned.recipe_file import validate
 from earned.rewards.compose import Rewarder
 from earned.rewards.styles import RECOGNISED_BY, Style, style_of
 from earned.rewards.user_reward import Resources

@@ -13,7 +13,8 @@ from earned.errors import RecipeError, VerifierError
 from earned.policy.load import save_policy
 from earned.policy.tiny import untrained_policy
 from earned.pretrain_recipe import PretrainModel
-from earned.recipe import Recipe, Rewards, load, validate
+from earned.recipe import Recipe, Rewards
+from earned.recipe_file import load, validate
 from earned.records.reader import RunReader
 from earned.rewards.compose import Rewarder, require_scored
 from earned.rewards.user_reward import Resources

@@ -12,7 +12,8 @@ from earned.policy.prompts import render_all
 from earned.policy.tiny import untrained_policy
 from earned.problems.problem_set import step_problems
 from earned.problems.sources import load_problems
-from earned.recipe import Recipe, validate
+from earned.recipe import Recipe
+from earned.recipe_file import validate
 from earned.rewards.compose import Rewarder
 from earned.rollouts.torch_engine import TorchEngine
 from earned.training.checkpoints import Progress

@@ -10,7 +10,7 @@ from earned.policy.tiny import EOS_ID, untrained_policy
 from earned.pretrain_recipe import PretrainRecipe
 from earned.problems.splits import make_problem
 from earned.problems.sums import SumsOptions, long_answer, short_answer
-from earned.recipe import validate
+from earned.recipe_file import validate
 from earned.training import pretrain as room
 from earned.training.pretrain import examples, pretrain
 from earned.vocabulary import Split

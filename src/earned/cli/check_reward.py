@@ -8,7 +8,8 @@ from rich.console import Console
 from earned.cli.flags import Flags, Json, recipe_flags
 from earned.cli.json_line import write_json
 from earned.problems.shapes import counted
-from earned.recipe import Recipe, load
+from earned.recipe import Recipe
+from earned.recipe_file import load
 from earned.reward_probe import KindResult, RewardReport
 from earned.reward_probe import check_reward as probe_reward
 

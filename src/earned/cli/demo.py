@@ -8,7 +8,8 @@ from rich.console import Console
 from earned.cli.flags import Flags, recipe_flags
 from earned.cli.train import run_recipe
 from earned.policy.catalog import CATALOG
-from earned.recipe import Recipe, load, shipped
+from earned.recipe import Recipe
+from earned.recipe_file import load, shipped
 
 DEMOS = {"tiny": "tiny_sums", "smollm2-135m": "smollm2_addition"}
 """The shipped recipe of each model."""

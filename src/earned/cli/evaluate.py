@@ -14,7 +14,8 @@ from earned.cli.outcome import power
 from earned.evaluation.statistics import detectable_difference
 from earned.problems.few_shot import FewShot
 from earned.problems.shapes import counted
-from earned.recipe import PROMPT, Evaluation, Problems, Sampling, nested, validate
+from earned.recipe import PROMPT, Evaluation, Problems, Sampling
+from earned.recipe_file import nested, validate
 from earned.records.parquet import require_parquet, write_parquet
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rich.console import Console
 from earned.cli.flags import Flags, recipe_flags
 from earned.cli.json_line import write_json
 from earned.pretrain_recipe import PretrainRecipe
-from earned.recipe import load, to_toml
+from earned.recipe_file import load, to_toml
 
 REPORT_EVERY = 50
 

@@ -15,7 +15,8 @@ from earned.cli.json_line import write_json
 from earned.errors import RecipeError
 from earned.problems.lint import prompt_keys
 from earned.problems.sources import Source, built_in, read_source
-from earned.recipe import Problems, nested, validate
+from earned.recipe import Problems
+from earned.recipe_file import nested, validate
 from earned.rewards.checks import GOLD_PARSERS
 from earned.vocabulary import Problem
 

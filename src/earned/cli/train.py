@@ -10,7 +10,8 @@ from rich.console import Console
 from earned.cli.flags import Flags, recipe_flags
 from earned.cli.json_line import write_json
 from earned.errors import RecipeError
-from earned.recipe import Recipe, load, to_toml
+from earned.recipe import Recipe
+from earned.recipe_file import load, to_toml
 
 
 def train(

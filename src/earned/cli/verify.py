@@ -12,7 +12,7 @@ from earned.cli.flags import Flags, Json, recipe_flags
 from earned.cli.json_line import write_json
 from earned.errors import RecipeError
 from earned.evaluation.statistics import Interval
-from earned.recipe import nested
+from earned.recipe_file import nested
 from earned.verification import JudgedCase, Verification
 from earned.verification import verify as judge
 

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Literal
 
 from earned.errors import RecipeError
-from earned.recipe import did_you_mean
+from earned.recipe_file import did_you_mean
 
 LARGEST = 1e100
 """Beyond it squares would overflow."""

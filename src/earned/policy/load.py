@@ -13,7 +13,7 @@ from earned.errors import PolicyError
 from earned.policy.catalog import BUILT_IN, CATALOG, pulled_folder
 from earned.policy.hub import hub_source
 from earned.policy.logprobs import require_plain_head
-from earned.recipe import did_you_mean
+from earned.recipe_file import did_you_mean
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json")
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from earned.problems.splits import make_problem
 from earned.randomness import generator
-from earned.recipe import Section
+from earned.recipe_file import Section
 from earned.vocabulary import Problem
 
 WORDINGS = (

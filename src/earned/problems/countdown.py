@@ -17,7 +17,7 @@ from pydantic import Field, field_validator
 from earned.errors import RecipeError
 from earned.problems.splits import make_problem
 from earned.randomness import generator
-from earned.recipe import Count, Section
+from earned.recipe_file import Count, Section
 from earned.vocabulary import Problem
 
 PROMPT = (

@@ -11,7 +11,7 @@ from earned.problems.golds import plain_text
 from earned.problems.problem_set import asked
 from earned.problems.shapes import counted, value_at
 from earned.problems.sources import built_in, read_source
-from earned.recipe import Positive, Section
+from earned.recipe_file import Positive, Section
 from earned.vocabulary import Example
 
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from earned.errors import RecipeError
-from earned.recipe import did_you_mean
+from earned.recipe_file import did_you_mean
 
 NEEDS_DATA_EXTRA = 'is not installed; it comes with the extra `data`: pip install "earned[data]"'
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from earned.errors import RecipeError
 from earned.problems.files import NEEDS_DATA_EXTRA, Table, table_of_objects
-from earned.recipe import did_you_mean
+from earned.recipe_file import did_you_mean
 
 HUB_NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?::(?P<config>[\w.-]+))?")
 

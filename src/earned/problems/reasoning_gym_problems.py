@@ -16,7 +16,7 @@ from typing import Any
 from earned.errors import RecipeError
 from earned.problems.splits import make_problem
 from earned.randomness import generator
-from earned.recipe import did_you_mean
+from earned.recipe_file import did_you_mean
 from earned.vocabulary import Problem
 
 PREFIX = "reasoning_gym:"

@@ -9,7 +9,7 @@ from earned.errors import RecipeError
 from earned.problems.files import Row, Table
 from earned.problems.golds import GoldForm, plain_text, read_gold
 from earned.problems.splits import make_problem
-from earned.recipe import Section, did_you_mean
+from earned.recipe_file import Section, did_you_mean
 from earned.vocabulary import Problem
 
 PROMPT_COLUMNS = (

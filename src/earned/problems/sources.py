@@ -18,7 +18,8 @@ from earned.problems.problem_set import ProblemSet
 from earned.problems.reasoning_gym_problems import PREFIX
 from earned.problems.shapes import ColumnOptions, counted, entries, in_words, sniff
 from earned.problems.splits import choose_splits, take_splits
-from earned.recipe import Problems, Section, did_you_mean, validate
+from earned.recipe import Problems
+from earned.recipe_file import Section, did_you_mean, validate
 from earned.vocabulary import Problem, Split
 
 BuiltIn = Callable[[Mapping[str, object], int], Iterable[Problem]]

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from earned.problems.splits import make_problem
 from earned.randomness import generator
-from earned.recipe import Section
+from earned.recipe_file import Section
 from earned.vocabulary import Problem
 
 Terms = Annotated[int, Field(ge=2, le=64)]

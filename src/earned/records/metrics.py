@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from earned.errors import RecordError
-from earned.recipe import did_you_mean
+from earned.recipe_file import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from earned.errors import RecipeError, VerifierError
-from earned.recipe import RewardPart, Rewards, did_you_mean
+from earned.recipe import RewardPart, Rewards
+from earned.recipe_file import did_you_mean
 from earned.rewards.checks import CONTROLS, PENALTIES, make_check
 from earned.rewards.user_reward import Resources, UserReward
 from earned.rewards.verdict import Check, Verdict, broken, failure

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from earned.randomness import generator
-from earned.recipe import Share
+from earned.recipe_file import Share
 from earned.rewards.verdict import BuiltInCheck, Verdict
 from earned.vocabulary import Attempt
 

@@ -11,7 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from earned.recipe import Positive, PositiveFloat, RewardPart, validate
+from earned.recipe import RewardPart
+from earned.recipe_file import Positive, PositiveFloat, validate
 from earned.rewards import maths
 from earned.rewards.answer import Extraction, answer_of
 from earned.rewards.maths.gold import gold_text, read_gold_expression

@@ -2,7 +2,7 @@
 
 from pydantic import ValidationInfo, field_validator
 
-from earned.recipe import Positive
+from earned.recipe_file import Positive
 from earned.rewards.verdict import BuiltInCheck, Verdict
 from earned.vocabulary import Attempt
 

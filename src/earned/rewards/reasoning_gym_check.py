@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from earned.errors import RecipeError
-from earned.recipe import Positive, PositiveFloat, RewardPart, Section, validate
+from earned.recipe import RewardPart
+from earned.recipe_file import Positive, PositiveFloat, Section, validate
 from earned.rewards.answer import Extraction, answer_of
 from earned.rewards.user_reward import Resources, finite
 from earned.rewards.verdict import Check, Verdict, failure, no_answer

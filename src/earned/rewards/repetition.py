@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from earned.recipe import Decay, Positive
+from earned.recipe_file import Decay, Positive
 from earned.rewards.verdict import BuiltInCheck, Verdict
 from earned.vocabulary import Attempt
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from earned.errors import RecipeError
-from earned.recipe import did_you_mean
+from earned.recipe_file import did_you_mean
 from earned.rewards.styles import Style, arguments_of, style_of
 from earned.vocabulary import Attempt
 

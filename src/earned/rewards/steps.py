@@ -19,7 +19,7 @@ from typing import Literal
 
 from pydantic import FiniteFloat
 
-from earned.recipe import Positive
+from earned.recipe_file import Positive
 from earned.rewards.answer import extract_answer
 from earned.rewards.equations import Equation, read_equations, read_numbers
 from earned.rewards.number import parse_number

@@ -23,7 +23,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from earned.errors import RecipeError, VerifierError
-from earned.recipe import Positive, PositiveFloat, RewardPart, Section, validate
+from earned.recipe import RewardPart
+from earned.recipe_file import Positive, PositiveFloat, Section, validate
 from earned.rewards.signature import Arguments, Signature
 from earned.rewards.verdict import Verdict, failure
 from earned.sandbox.worker_main import as_json, call, described, replied

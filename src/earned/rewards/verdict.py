@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from earned.recipe import Section
+from earned.recipe_file import Section
 from earned.vocabulary import Attempt, Rule
 
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from earned.recipe import NonNegative, Section
+from earned.recipe_file import NonNegative, Section
 
 
 class Policy(Section):
