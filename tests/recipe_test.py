@@ -148,8 +148,8 @@ def test_every_fault_is_named_at_once():
             "sampling.prompts_per_step: 51 is more than the 50 training problems",
         ),
         (
-            ANSWER | {"sampling": {"prompts_per_step": 4}, "algorithm": {"updates_per_batch": 5}},
-            "algorithm.updates_per_batch: 5 is more than the 4 prompts of a step",
+            ANSWER | {"sampling": {"prompts_per_step": 4}, "algorithm": {"mini_batches": 5}},
+            "algorithm.mini_batches: 5 is more than the 4 prompts of a step",
         ),
     ],
 )
@@ -171,7 +171,7 @@ def test_bounds_that_just_hold():
         | {
             "problems": {"train": 4},
             "sampling": {"prompts_per_step": 4, "group_size": 1},
-            "algorithm": {"updates_per_batch": 4},
+            "algorithm": {"mini_batches": 4},
         },
     )
     assert recipe.sampling.group_size == 1

@@ -46,7 +46,7 @@ def assemble(task: Task, model: str) -> Assembled:
     """Load the model and check everything else the recipe names, before anything is written."""
     keep_freed_memory()
     recipe, rewarder, answers = task.recipe, task.rewarder, task.answers
-    algorithm = resolve(recipe.algorithm.name, **recipe.algorithm.model_dump(exclude={"name", "updates_per_batch"}))
+    algorithm = resolve(recipe.algorithm.name, **recipe.algorithm.model_dump(exclude={"name"}))
     _require_siblings(recipe, algorithm)
     policy = load_policy(model)
     prompts = {split: render_all(policy, task.problems.split(split), recipe.sampling.max_new_tokens) for split in Split}
@@ -88,7 +88,6 @@ def updater(parts: Assembled) -> Updater:
         UpdateSettings(
             temperature=recipe.sampling.temperature,
             max_new_tokens=recipe.sampling.max_new_tokens,
-            updates_per_batch=recipe.algorithm.updates_per_batch,
             tokens_per_micro_batch=recipe.optim.tokens_per_micro_batch,
             precision=dtype_of(recipe.optim.precision),
         ),

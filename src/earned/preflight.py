@@ -125,7 +125,7 @@ def work_of(parts: Assembled) -> Work:
         max_new_tokens=sampling.max_new_tokens,
         evaluations=1 + estimate.evaluations_after(0, recipe.evaluation.every, recipe.steps),
         evaluated=(sum(measured) + watched) * (samples + 1),
-        reads=PASSES + (recipe.algorithm.updates_per_batch > 1) + (parts.reference is not None),
+        reads=PASSES + (parts.algorithm.epochs * parts.algorithm.mini_batches > 1) + (parts.reference is not None),
         rows=min(sampling.batch_size, max(attempts, *(samples * problems for problems in measured), 1)),
         longest=max(prompts) + sampling.max_new_tokens,
         micro_batch=recipe.optim.tokens_per_micro_batch,

@@ -111,8 +111,14 @@ class AlgorithmChoice(Section):
     clip_low: NonNegative | None = None
     clip_high: NonNegative | None = None
     divergence_weight: NonNegative | None = None
+    divergence_in: Literal["loss", "reward"] | None = None
+    divergence_target: PositiveFloat | None = None
     sampler_correction_cap: PositiveFloat | None = None
-    updates_per_batch: Positive = 1
+    epochs: Positive | None = None
+    mini_batches: Positive | None = None
+    refill_rounds: Count | None = None
+    mask_truncated: bool | None = None
+    missing_eos_penalty: NonNegative | None = None
 
 
 class Optim(Section):
@@ -192,9 +198,9 @@ class Recipe(Section):
                 f"sampling.prompts_per_step: {self.sampling.prompts_per_step} is more than the "
                 f"{self.problems.train} training problems (problems.train)"
             )
-        if self.algorithm.updates_per_batch > self.sampling.prompts_per_step:
+        if (self.algorithm.mini_batches or 1) > self.sampling.prompts_per_step:
             raise ValueError(
-                f"algorithm.updates_per_batch: {self.algorithm.updates_per_batch} is more than the "
+                f"algorithm.mini_batches: {self.algorithm.mini_batches} is more than the "
                 f"{self.sampling.prompts_per_step} prompts of a step (sampling.prompts_per_step)"
             )
         return self

@@ -93,7 +93,6 @@ def build_bench(
     *,
     dtype: torch.dtype = torch.float32,
     tokens_per_micro_batch: int = 10**6,
-    updates_per_batch: int = 1,
     optim: Optim | None = None,
 ) -> Bench:
     policy = untrained_policy(SHAPE, seed=3)
@@ -104,7 +103,6 @@ def build_bench(
     settings = UpdateSettings(
         temperature=0.9,
         max_new_tokens=MAX_NEW_TOKENS,
-        updates_per_batch=updates_per_batch,
         tokens_per_micro_batch=tokens_per_micro_batch,
         precision=torch.float32,
     )

@@ -162,7 +162,7 @@ def test_the_gradient_is_that_of_the_whole_loss_by_finite_differences(bench_of, 
     algorithm = resolve("default", **divergence)
     groups = groups_of([[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0]])
     advantages = group_advantages(groups, algorithm)
-    bench = bench_of(groups, algorithm, dtype=torch.float64, updates_per_batch=2)
+    bench = bench_of(groups, replace(algorithm, mini_batches=2), dtype=torch.float64)
     with torch.no_grad():
         start = sampled_logprobs(bench.policy.model, groups)
     report = bench.update(advantages, learning_rate=1e-2)

@@ -68,7 +68,6 @@ def training_of(shape):
         settings = UpdateSettings(
             temperature=recipe.sampling.temperature,
             max_new_tokens=recipe.sampling.max_new_tokens,
-            updates_per_batch=1,
             tokens_per_micro_batch=4096,
             precision=torch.float32,
         )

@@ -95,7 +95,7 @@ def test_with_one_update_the_ratio_is_exactly_one(bench_of, mixed_groups):
 
 def test_four_updates_a_batch_share_the_log_probabilities_from_before_the_first(bench_of, groups_of):
     groups = groups_of([[1.0, 0.0, 1.0, 0.0]] * 4)
-    bench = bench_of(groups, updates_per_batch=4)
+    bench = bench_of(groups, resolve("default", mini_batches=4))
     expected = {r.id: fresh_logprobs(bench, group, r) for group in groups for r in group.rollouts}
     report = bench.update(group_advantages(groups, DEFAULT))
     assert report.updates == 4
@@ -112,10 +112,10 @@ def test_a_second_pass_is_clipped_when_the_first_went_far(bench_of, groups_of):
     (group,) = groups_of([[1.0, 0.0, 1.0, 0.0]])
     twins = (group, replace(group, rollouts=tuple(replace(r, id=r.id + "/again") for r in group.rollouts)))
     advantages = group_advantages(twins, DEFAULT)
-    far = bench_of(twins, updates_per_batch=2).update(advantages, learning_rate=3e-2)
+    far = bench_of(twins, resolve("default", mini_batches=2)).update(advantages, learning_rate=3e-2)
     assert far.metrics["update/clipped_share"] > 0
     assert any(any(detail.clipped) for detail in far.details)
-    near = bench_of(twins, updates_per_batch=2).update(advantages, learning_rate=1e-6)
+    near = bench_of(twins, resolve("default", mini_batches=2)).update(advantages, learning_rate=1e-6)
     assert near.metrics["update/clipped_share"] == 0
 
 

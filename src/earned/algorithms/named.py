@@ -7,7 +7,7 @@ a row in its table; a new algorithm is a row in `ALGORITHMS`.
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 from torch import Tensor
 
@@ -54,6 +54,25 @@ DIVERGENCES: dict[str, DivergenceFunction] = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Critic:
+    """How a value model is trained, and how it turns rewards into advantages."""
+
+    gamma: float = 1.0
+    """Discount a token."""
+    gae_lambda: float = 1.0
+    """Weight of later rewards against the value model's own forecast of them, a token."""
+    learning_rate: float = 1e-5
+    updates: int = 4
+    """Optimiser steps of the value model a batch."""
+    warmup_steps: int = 5
+    """First steps of a run in which only the value model is trained."""
+    value_clip: float | None = None
+    """Farthest that a value may move in one batch and still be trained; None for no bound."""
+    whiten: bool = False
+    """Whether advantages are centred and divided by their deviation over the batch, which can flip signs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Algorithm:
     """A complete choice of parts and their numbers."""
 
@@ -69,8 +88,24 @@ class Algorithm:
     """The ratio counts up to 1 + clip_high."""
     divergence_weight: float = 0.0
     """Reward units per nat."""
+    divergence_in: Literal["loss", "reward"] = "loss"
+    """Whether the divergence is differentiated, or taken off the reward of its token."""
+    divergence_target: float | None = None
+    """Nats a token that the weight is steered towards after every step; None leaves the weight as it is."""
     sampler_correction_cap: float | None = None
     """Most that a token weighs for being likelier in the trainer than in the sampler; None for no correction."""
+    epochs: int = 1
+    """Passes over a batch."""
+    mini_batches: int = 1
+    """Parts that a batch is cut into in each pass; every part is one update."""
+    refill_rounds: int = 0
+    """Times that groups without signal are replaced by attempts at other problems before the update."""
+    mask_truncated: bool = False
+    """Whether completions that the length limit ended are left out of the loss; they stay in the baseline."""
+    missing_eos_penalty: float = 0.0
+    """Taken off the reward of a completion that the length limit ended."""
+    critic: Critic | None = None
+    """The learned value model that is the baseline of every token; None for a baseline from the siblings or none."""
     source: str
     summary: str
 
@@ -152,7 +187,14 @@ class Overrides(TypedDict, total=False):
     clip_low: float | None
     clip_high: float | None
     divergence_weight: float | None
+    divergence_in: Literal["loss", "reward"] | None
+    divergence_target: float | None
     sampler_correction_cap: float | None
+    epochs: int | None
+    mini_batches: int | None
+    refill_rounds: int | None
+    mask_truncated: bool | None
+    missing_eos_penalty: float | None
 
 
 PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {

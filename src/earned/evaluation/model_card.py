@@ -54,7 +54,7 @@ def model_card(facts: CardFacts, recipe: Recipe, held_out: Sequence[EvaluationRe
 
 
 def _algorithm(choice: AlgorithmChoice) -> str:
-    changed = choice.model_dump(exclude={"name", "updates_per_batch"}, exclude_none=True)
+    changed = choice.model_dump(exclude={"name"}, exclude_none=True)
     return ", ".join([choice.name, *(f"{key} {value}" for key, value in changed.items())])
 
 

@@ -34,7 +34,6 @@ class UpdateSettings:
     temperature: float
     """Of the sampling: the distribution trained on is the one sampled."""
     max_new_tokens: int
-    updates_per_batch: int
     tokens_per_micro_batch: int
     precision: torch.dtype
 
@@ -71,23 +70,25 @@ class Updater:
     def update(
         self, groups: Sequence[RolloutGroup], advantages: Mapping[str, float], learning_rate: float
     ) -> UpdateReport:
-        """Train on one batch of groups, in `updates_per_batch` mini-batches of whole groups.
+        """Train on one batch of groups: `epochs` passes over it, each in `mini_batches` parts of whole groups.
 
         Raises:
             EngineError: the gradient was not finite several updates in a row.
         """
-        minis = [_rows(part, advantages) for part in _split(groups, self._settings.updates_per_batch)]
+        minis = [_rows(part, advantages) for part in _split(groups, self._algorithm.mini_batches)]
         if not any(self._live(row) for mini in minis for row in mini):
             return UpdateReport(updates=0, metrics={"update/empty": 1.0, "update/trained_rows_share": 0.0}, details=())
         sums = ShiftSums()
-        old = self._old_logprobs(minis) if len(minis) > 1 else {}
+        passes = [mini for _ in range(self._algorithm.epochs) for mini in minis]
+        old = self._old_logprobs(minis) if len(passes) > 1 else {}
         before = self._watched_weights()
-        details: list[TokenDetail] = []
+        details: dict[str, TokenDetail] = {}
         norms: list[float] = []
-        for mini in minis:
+        for mini in passes:
             live = [row for row in mini if self._live(row)]
             if live:
-                details += self._accumulate(live, self._counts(mini), old, sums)
+                seen = self._accumulate(live, self._counts(mini), old, sums)
+                details |= {detail.rollout_id: detail for detail in seen}
                 norms.append(self._optimizer.step(learning_rate))
         finite = [norm for norm in norms if math.isfinite(norm)]
         metrics = sums.metrics() | {
@@ -98,7 +99,9 @@ class Updater:
             "update/trained_rows_share": len(details) / sum(len(mini) for mini in minis),
             "update/weights_changed_share": (self._watched_weights() != before).float().mean().item(),
         }
-        return UpdateReport(updates=len(finite), metrics=metrics, details=self._with_after(tuple(details), minis))
+        return UpdateReport(
+            updates=len(finite), metrics=metrics, details=self._with_after(tuple(details.values()), minis)
+        )
 
     def _accumulate(
         self, rows: Sequence[TrainingRow], counts: Counts, old: Mapping[str, Tensor], sums: ShiftSums
