@@ -62,6 +62,14 @@ class PromptLayout(NamedTuple):
     """Most tokens that follow a prompt, rounded up."""
 
 
+class WantedTokens(NamedTuple):
+    """The N wanted tokens of a batch, row by row, and the hidden states that predict them."""
+
+    hidden_NH: Tensor
+    """With gradient: of the position before each token."""
+    token_ids_N: Tensor
+
+
 def shared_prompt_scores(
     model: PreTrainedModel, token_ids_BT: Tensor, wanted_BT: Tensor, layout: PromptLayout, temperature: float
 ) -> TokenScores:
@@ -70,6 +78,16 @@ def shared_prompt_scores(
     The prompts are read with gradient, and their keys and values are handed to every row that begins with them, so a
     group of G rows pays for one prompt instead of G. Nothing in a prompt may be wanted but the token after it.
     """
+    wanted = shared_prompt_hidden(model, token_ids_BT, wanted_BT, layout)
+    scores_N = _head_scores(model, wanted.hidden_NH, wanted.token_ids_N, temperature)
+    zeros_BT = torch.zeros(token_ids_BT.shape, dtype=scores_N[0].dtype, device=token_ids_BT.device)
+    return TokenScores(*(zeros_BT.masked_scatter(wanted_BT, values_N) for values_N in scores_N))
+
+
+def shared_prompt_hidden(
+    model: PreTrainedModel, token_ids_BT: Tensor, wanted_BT: Tensor, layout: PromptLayout
+) -> WantedTokens:
+    """Return the states that predict the wanted tokens; see `shared_prompt_scores`."""
     length = int(layout.lengths_B.max())
     lengths_P1 = layout.lengths_B[layout.first_row_P, None]
     # Padded on the left, as when sampling: a sliding window then ends with the prompt and not with padding.
@@ -98,9 +116,7 @@ def shared_prompt_scores(
     ).last_hidden_state
     before_B1H = hidden_PLH[:, -1:].index_select(0, layout.prompt_of_B)
     predicting_BSH = torch.cat([before_B1H, hidden_BSH[:, :-1]], dim=1)
-    scores_N = _head_scores(model, predicting_BSH[wanted_BS], token_ids_BS[wanted_BS], temperature)
-    zeros_BT = torch.zeros(token_ids_BT.shape, dtype=scores_N[0].dtype, device=token_ids_BT.device)
-    return TokenScores(*(zeros_BT.masked_scatter(wanted_BT, values_N) for values_N in scores_N))
+    return WantedTokens(predicting_BSH[wanted_BS], token_ids_BS[wanted_BS])
 
 
 def head_logits(model: PreTrainedModel, hidden_NH: Tensor) -> Tensor:
