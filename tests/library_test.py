@@ -84,3 +84,4 @@ def test_three_lines_train_and_every_checkpoint_has_a_card(tmp_path):
     last = RunReader(result.run).evaluations(Split.HELD_OUT)[-1]
     assert f"held-out accuracy at step 2 | {last.mean:.3f} [{last.low:.3f}, {last.high:.3f}]" in cards[1]
     assert "held-out accuracy at step 2" not in cards[0]
+    assert [step for step, _ in RunReader(result.run).metric("behaviour/long_share")] == [1, 2]

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from earned.reward_probe import check_reward as check_reward
     from earned.rollouts.engine import SamplingSettings as SamplingSettings
     from earned.sampling import sample as sample
+    from earned.screening import Screened as Screened
+    from earned.screening import screen as screen
     from earned.series import train_seeds as train_seeds
     from earned.verification import Verification as Verification
     from earned.verification import verify as verify
@@ -50,6 +52,7 @@ _HOMES = {
     "RewardReport": "earned.reward_probe",
     "RunOptions": "earned.api",
     "SamplingSettings": "earned.rollouts.engine",
+    "Screened": "earned.screening",
     "TrainResult": "earned.api",
     "Verification": "earned.verification",
     "check_reward": "earned.reward_probe",
@@ -60,6 +63,7 @@ _HOMES = {
     "pull_model": "earned.policy.pull",
     "resume": "earned.api",
     "sample": "earned.sampling",
+    "screen": "earned.screening",
     "train": "earned.api",
     "train_seeds": "earned.series",
     "verify": "earned.verification",

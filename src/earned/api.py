@@ -6,7 +6,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from earned.assembly import Assembled, assemble, prompts_by_step, updater
+from earned.assembly import Assembled, assemble, training_of, training_prompts
 from earned.errors import RecipeError, RecordError
 from earned.observer import Listener, RunObserver, Silence
 from earned.optimization.allocator import keep_freed_memory
@@ -25,10 +25,10 @@ from earned.reward_probe import require_sound_reward
 from earned.rewards.user_reward import HANDED_OVER, RewardFunction
 from earned.sandbox.workers import WorkerPool
 from earned.task import WORKERS, task_of
-from earned.training.checkpoints import Progress, checkpoints, load_progress
-from earned.training.loop import Training
+from earned.training.checkpoints import checkpoints, load_progress
 from earned.training.loop import train as run_loop
 from earned.training.pretrain import pretrain
+from earned.training.progress import Progress
 from earned.vocabulary import EvaluationResult, Split
 
 FINISHED = "finished"
@@ -116,7 +116,7 @@ def train(
             writer.event(0, "problems", note, {})
         for text in expected.sentences:
             writer.event(0, "estimate", text, {})
-        return _run(assembled, folder, writer, Progress(), listener, stop_requested, expected.seconds)
+        return _run(assembled, folder, writer, _start(assembled), listener, stop_requested, expected.seconds)
 
 
 def resume(
@@ -142,7 +142,8 @@ def resume(
         _require_same_files(meta, assembled.file_hashes)
         if meta.get("status") == FINISHED:
             return _result(folder)
-        progress = load_progress(saved[-1], assembled.optimizer) if saved else Progress()
+        prompts = training_prompts(assembled)
+        progress = load_progress(saved[-1], assembled.learners, prompts) if saved else _start(assembled)
         writer = RecordWriter(run_database(folder), resume=True)
         writer.truncate_after(progress.step if saved else -1)
         return _run(assembled, folder, writer, progress, listener or Silence(), stop_requested)
@@ -189,13 +190,13 @@ def _run(
     stop_requested: Callable[[], bool],
     expected_seconds: float | None = None,
 ) -> TrainResult:
-    recipe, policy = parts.recipe, parts.policy
+    recipe = parts.recipe
     observer = RunObserver(
         recipe=recipe,
         folder=folder,
-        policy=policy,
-        optimizer=parts.optimizer,
+        learners=parts.learners,
         engine=parts.engine,
+        problems=parts.problems.train,
         evaluation_prompts={split: parts.prompts[split] for split in parts.measured},
         watched_prompts=parts.prompts[Split.HELD_OUT][: recipe.evaluation.watched],
         score_answers=parts.score_answers,
@@ -206,25 +207,19 @@ def _run(
         best=_best_validation(folder),
         weights_changed=_weights_changed(folder),
     )
-    training = Training(
-        recipe=recipe,
-        algorithm=parts.algorithm,
-        policy=policy,
-        prompts_of=prompts_by_step(parts),
-        engine=parts.engine,
-        score=parts.score,
-        updater=updater(parts),
-        observer=observer,
-    )
     with writer:
         writer.meta("status", "running")
         try:
-            reached = run_loop(training, progress)
+            reached = run_loop(training_of(parts, observer), progress)
         except BaseException:
             writer.meta("status", "failed")
             raise
         writer.meta("status", FINISHED if reached.step >= recipe.steps else "stopped")
     return _result(folder)
+
+
+def _start(parts: Assembled) -> Progress:
+    return Progress(divergence_weight=parts.algorithm.divergence_weight)
 
 
 def _result(folder: Path) -> TrainResult:

@@ -4,6 +4,9 @@ Anything a user can mend is an `EarnedError`: the command line prints its senten
 its `exit_code`. A broken promise of our own code is an `assert`.
 """
 
+import difflib
+from collections.abc import Collection
+
 
 class EarnedError(Exception):
     """Base of every error that ends a command with a sentence instead of a traceback."""
@@ -45,3 +48,15 @@ class Stopped(EarnedError):
     """The run was asked to stop by a signal, has saved itself, and can be resumed."""
 
     exit_code = 75
+
+
+def did_you_mean(word: str, known: Collection[str]) -> str:
+    """Return ` Did you mean 'x'?` for the nearest known word, or an empty string.
+
+    Letters that only changed places are nearer than a letter that is another one.
+
+    >>> did_you_mean("gpro", ["gspo", "grpo"])
+    " Did you mean 'grpo'?"
+    """
+    near = sorted(difflib.get_close_matches(word, known), key=lambda other: sorted(other) != sorted(word))
+    return f" Did you mean {near[0]!r}?" if near else ""

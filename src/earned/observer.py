@@ -2,19 +2,19 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from earned import __version__
+from earned.diagnostics.behaviours import behaviour_metrics
 from earned.diagnostics.estimate import correction_due, duration, evaluations_after, remaining_seconds
 from earned.diagnostics.groups import no_signal_advice
 from earned.diagnostics.step_metrics import rollout_metrics
 from earned.evaluation.evaluate import attempts_at, evaluate
 from earned.evaluation.model_card import CardFacts, model_card
-from earned.optimization.optimizer import Optimizer
-from earned.policy.load import Policy
+from earned.problems.curriculum import standing_metrics
 from earned.recipe import EveryN, Recipe
 from earned.records.reader import RunReader
 from earned.records.rows import StepRow, StepSeconds
@@ -23,9 +23,10 @@ from earned.records.writer import RecordWriter
 from earned.rewards.checks import GOLD_PARSERS
 from earned.rollouts.collect import ScoreAttempts
 from earned.rollouts.engine import Draw, Engine, SamplingSettings
-from earned.training.checkpoints import Progress, save_checkpoint
+from earned.training.checkpoints import Learners, save_checkpoint
 from earned.training.loop import StepOutcome, due
-from earned.vocabulary import EvaluationResult, Prompt, Split
+from earned.training.progress import Progress
+from earned.vocabulary import EvaluationResult, Problem, Prompt, Split
 
 RECENT_STEPS = 5
 """Their mean is the pace of a run, which changes as completions grow."""
@@ -66,9 +67,10 @@ class RunObserver:
 
     recipe: Recipe
     folder: Path
-    policy: Policy
-    optimizer: Optimizer
+    learners: Learners
     engine: Engine
+    problems: Sequence[Problem]
+    """Those trained on."""
     evaluation_prompts: Mapping[Split, tuple[Prompt, ...]]
     """Of the splits that have an accuracy."""
     watched_prompts: tuple[Prompt, ...]
@@ -112,10 +114,15 @@ class RunObserver:
     def record(self, outcome: StepOutcome) -> None:
         """Queue everything about a step for the record."""
         start = time.perf_counter()
-        step, groups = outcome.progress.step, outcome.groups
-        details = outcome.report.details
-        self.writer.rollouts(step, "train", groups, outcome.advantages, details, self._keeps_tokens(step))
-        metrics = rollout_metrics(groups, outcome.advantages) | outcome.report.metrics | self._throughput(outcome)
+        step, sampled = outcome.progress.step, (*outcome.groups, *outcome.discarded)
+        untrained = {rollout.id: 0.0 for group in outcome.discarded for rollout in group.rollouts}
+        advantages, details = outcome.advantages | untrained, outcome.report.details
+        self.writer.rollouts(step, "train", sampled, advantages, details, self._keeps_tokens(step))
+        metrics = rollout_metrics(sampled, advantages) | outcome.report.metrics | self._throughput(outcome)
+        metrics |= self._refilled(outcome) | {"divergence/weight": outcome.progress.divergence_weight}
+        metrics |= behaviour_metrics(sampled, self.recipe.sampling.max_new_tokens)
+        if self.recipe.curriculum is not None:
+            metrics |= standing_metrics(self.problems, outcome.progress.curriculum, self.recipe.curriculum)
         self._note_events(outcome, metrics)
         metrics["time/record_seconds"] = time.perf_counter() - start
         seconds = StepSeconds(**outcome.seconds, record=metrics["time/record_seconds"])
@@ -134,8 +141,7 @@ class RunObserver:
         self.writer.flush()
         save_checkpoint(
             self.folder / "checkpoints",
-            self.policy,
-            self.optimizer,
+            self.learners,
             progress,
             keep_last=self.recipe.checkpoint.keep_last,
             keep_step=self.best.step if self.best else None,
@@ -162,8 +168,16 @@ class RunObserver:
         tokens = self.recipe.records.tokens
         return step % tokens.every == 0 if isinstance(tokens, EveryN) else tokens == "all"
 
+    def _refilled(self, outcome: StepOutcome) -> dict[str, float]:
+        """Return what became of groups without signal, where others were tried in their place."""
+        used = [r.score.value for group in outcome.groups for r in group.rollouts if r.score.value is not None]
+        return {
+            "groups/discarded": float(len(outcome.discarded)),
+            "groups/missing": float(self.recipe.sampling.prompts_per_step - len(outcome.groups)),
+        } | ({"reward/used_mean": sum(used) / len(used)} if used else {})
+
     def _throughput(self, outcome: StepOutcome) -> dict[str, float]:
-        tokens = sum(r.completion.length for group in outcome.groups for r in group.rollouts)
+        tokens = sum(r.completion.length for g in (*outcome.groups, *outcome.discarded) for r in g.rollouts)
         timed = {f"time/{part}_seconds": outcome.seconds.get(part, 0.0) for part in ("sample", "score", "update")}
         return timed | {
             "time/evaluate_seconds": outcome.seconds.get("evaluate", 0.0),

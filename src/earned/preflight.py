@@ -8,22 +8,22 @@ from itertools import count
 import torch
 
 from earned.algorithms.named import Algorithm
-from earned.assembly import Assembled, prompts_by_step
+from earned.assembly import Assembled, chooser, forward, sampling_settings
 from earned.diagnostics import estimate
 from earned.diagnostics.estimate import ModelSize, Trial, Work
 from earned.diagnostics.groups import no_signal_at_the_start
 from earned.errors import PreflightError
-from earned.optimization.precision import dtype_of
 from earned.policy.load import Policy
-from earned.policy.logprobs import CHUNK_LOGITS, shared_prompt_scores
+from earned.policy.logprobs import CHUNK_LOGITS
+from earned.problems.curriculum import CurriculumState
 from earned.recipe import Recipe
 from earned.rewards.checks import CONTROLS
 from earned.rewards.compose import deciding_checks
-from earned.rollouts.batching import TrainingRow, micro_batches
 from earned.rollouts.collect import scored_groups
 from earned.rollouts.engine import Draw
 from earned.training.advantages import group_advantages
-from earned.training.loop import Clock, sampling_settings
+from earned.training.clock import Clock
+from earned.training.forward import scored_rows
 from earned.vocabulary import RolloutGroup, Split
 
 PASSES = 3
@@ -69,12 +69,12 @@ def preflight(parts: Assembled) -> Trial | None:
     recipe = parts.recipe
     if "no_signal" in recipe.rewards.allow:
         return None
-    prompts_of, clock = prompts_by_step(parts), Clock()
+    choose, clock = chooser(parts), Clock()
     most = max(1, recipe.preflight_tries // recipe.sampling.group_size)
     seen: list[RolloutGroup] = []
     for step in count(1):
         draw = Draw(seed=recipe.seed, step=step, purpose="preflight")
-        prompts = prompts_of(step)[: most - len(seen)]
+        prompts = choose(step, recipe.sampling.prompts_per_step, (), CurriculumState())[: most - len(seen)]
         with clock.part("sample"):
             completions = parts.engine.generate(prompts, sampling_settings(recipe), draw)
         with clock.part("score"):
@@ -149,22 +149,11 @@ def model_size(policy: Policy) -> ModelSize:
     )
 
 
-@torch.no_grad()
 def _read(parts: Assembled, groups: Sequence[RolloutGroup]) -> None:
-    """Make the forward pass of an update over all attempts."""
-    recipe, policy = parts.recipe, parts.policy
-    rows = [
-        TrainingRow(rollout=rollout, prompt=group.prompt, advantage=0.0)
-        for group in groups
-        for rollout in group.rollouts
-    ]
-    for batch in micro_batches(rows, recipe.optim.tokens_per_micro_batch, policy.device):
-        with policy.computing_in(dtype_of(recipe.optim.precision)):
-            scores = shared_prompt_scores(
-                policy.model, batch.token_ids_BT, batch.trained_BT, batch.prompts, recipe.sampling.temperature
-            )
-        # Reading the sum waits for the device, so that the clock sees the work.
-        float(scores.logprobs_BT.sum())
+    """Make the forward pass of an update over all attempts that could be scored."""
+    # Reading the sums waits for the device, so that the clock sees the work.
+    for values_T in forward(parts.recipe, parts.policy).policy_logprobs(scored_rows(groups)).values():
+        float(values_T.sum())
 
 
 def _available_bytes(device: torch.device) -> float:

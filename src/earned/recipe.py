@@ -98,6 +98,8 @@ class Sampling(Section):
     max_new_tokens: Positive = 96
     batch_size: Positive = 1024
     """Most sequences sampled together; bounds the memory of the key/value cache."""
+    max_policy_lag: Count = 0
+    """Steps between the weights that sample a batch and those it trains; 0 trains on what the newest weights wrote."""
 
 
 class AlgorithmChoice(Section):
@@ -113,12 +115,27 @@ class AlgorithmChoice(Section):
     divergence_weight: NonNegative | None = None
     divergence_in: Literal["loss", "reward"] | None = None
     divergence_target: PositiveFloat | None = None
+    sampler_correction: str | None = None
     sampler_correction_cap: PositiveFloat | None = None
     epochs: Positive | None = None
     mini_batches: Positive | None = None
     refill_rounds: Count | None = None
     mask_truncated: bool | None = None
     missing_eos_penalty: NonNegative | None = None
+
+
+class CriticChoice(Section):
+    """The value model of an algorithm that has one; any value set here wins over the row's own."""
+
+    model: str | None = None
+    """Whose body it starts from: a name as for the policy's `model`, which is the default."""
+    gamma: Share | None = None
+    gae_lambda: Share | None = None
+    learning_rate: PositiveFloat | None = None
+    updates: Positive | None = None
+    warmup_steps: Count | None = None
+    value_clip: PositiveFloat | None = None
+    whiten: bool | None = None
 
 
 class Optim(Section):
@@ -165,6 +182,29 @@ class Checkpointing(Section):
     keep_last: Positive = 2
 
 
+class Curriculum(Section):
+    """Which problems a step trains on, by their measured pass rates; without this table, all of them in turn."""
+
+    prefer: tuple[Share, Share] = (0.1, 0.9)
+    """Problems that are right this often have the most to teach."""
+    retire: Share = 0.9
+    """Problems that are right this often or oftener are only re-checked."""
+    park_after: Positive = 32
+    """Problems that are never right in so many attempts are only re-checked."""
+    recheck_share: Share = 0.1
+    """Of the problems of a step, on average: retired and parked ones, tried longest ago first."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Curriculum":
+        low, high = self.prefer
+        if not low < high <= self.retire:
+            raise ValueError(
+                f"prefer = [{low:g}, {high:g}] and retire = {self.retire:g}: the first number has to be below the "
+                "second, and the second at most retire"
+            )
+        return self
+
+
 class Recipe(Section):
     """A reinforcement-learning run."""
 
@@ -178,7 +218,9 @@ class Recipe(Section):
     problems: Problems = Problems()
     rewards: Rewards
     sampling: Sampling = Sampling()
+    curriculum: Curriculum | None = None
     algorithm: AlgorithmChoice = AlgorithmChoice()
+    critic: CriticChoice = CriticChoice()
     optim: Optim = Optim()
     evaluation: Evaluation = Evaluation()
     records: Records = Records()

@@ -4,7 +4,6 @@ Every key is also a flag (`--algorithm.name rloo`) and an environment variable (
 Precedence, low to high: defaults of the recipe, the file, the environment, flags.
 """
 
-import difflib
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_args
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from earned.errors import RecipeError
+from earned.errors import RecipeError, did_you_mean
 
 ENVIRONMENT_PREFIX = "EARNED_"
 NOT_RECIPE_KEYS = {"EARNED_HOME", "EARNED_SHARED"}
@@ -98,12 +97,6 @@ def shipped(name: str) -> Path:
         if (folder / f"{name}.toml").is_file():
             return folder / f"{name}.toml"
     raise RecipeError(f"there is no shipped recipe {name!r}")
-
-
-def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """Return ` Did you mean 'x'?` for the nearest known word, or an empty string."""
-    near = difflib.get_close_matches(word, known, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def _read_toml(file: Path) -> dict[str, Any]:

@@ -10,16 +10,28 @@ from torch import Tensor
 from earned.algorithms.advantages import (
     batch_deviation,
     batch_mean_baseline,
+    batch_relative,
+    best_of_group,
+    centered_deviation,
     group_centered,
     group_relative,
     group_relative_sample,
     leave_one_out,
+    mean_relative,
     plain_reward,
 )
 
-OWN_GROUP_ONLY = [leave_one_out, group_centered, group_relative, group_relative_sample]
-GROUP = [*OWN_GROUP_ONLY, batch_deviation]
-ALL = [plain_reward, batch_mean_baseline, *GROUP]
+OWN_GROUP_ONLY = [
+    leave_one_out,
+    group_centered,
+    group_relative,
+    group_relative_sample,
+    mean_relative,
+    best_of_group,
+]
+GROUP = [*OWN_GROUP_ONLY, batch_deviation, centered_deviation]
+BATCH_BASELINE = [batch_mean_baseline, batch_relative]
+ALL = [plain_reward, *BATCH_BASELINE, *GROUP]
 
 ONE_OF_FOUR = [1.0, 0.0, 0.0, 0.0]
 THREE_OF_EIGHT = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
@@ -39,6 +51,10 @@ WORKED = [
     # Two attempts: the deviation is half of, or 1/sqrt(2) of, their distance.
     (group_relative, [[3.0, 1.0]], [[1.0, -1.0]]),
     (group_relative_sample, [[3.0, 1.0]], [[0.707107, -0.707107]]),
+    (mean_relative, [ONE_OF_FOUR], [[3.0, -1.0, -1.0, -1.0]]),
+    (mean_relative, [THREE_OF_EIGHT], [[1.666667] * 3 + [-1.0] * 5]),
+    (best_of_group, [ONE_OF_FOUR], [ONE_OF_FOUR]),
+    (best_of_group, [[0.5, -1.0, 0.5, 0.25]], [[1.0, 0.0, 1.0, 0.0]]),
 ]
 
 
@@ -57,6 +73,10 @@ HARD_AND_EASY = [[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]]
         (group_centered, [[0.75, -0.25, -0.25, -0.25], [0.25, 0.25, 0.25, -0.75]]),
         (group_relative, [[1.732051, -0.57735, -0.57735, -0.57735], [0.57735, 0.57735, 0.57735, -1.732051]]),
         (batch_deviation, [[1.5, -0.5, -0.5, -0.5], [0.5, 0.5, 0.5, -1.5]]),
+        (batch_relative, [[1.0, -1.0, -1.0, -1.0], [1.0, 1.0, 1.0, -1.0]]),
+        (centered_deviation, [[1.732051, -0.57735, -0.57735, -0.57735], [0.57735, 0.57735, 0.57735, -1.732051]]),
+        (mean_relative, [[3.0, -1.0, -1.0, -1.0], [1 / 3, 1 / 3, 1 / 3, -1.0]]),
+        (best_of_group, HARD_AND_EASY),
     ],
 )
 def test_two_groups(advantage, expected):
@@ -69,6 +89,8 @@ def test_batch_and_group_deviation_differ_when_the_spreads_do():
     assert group_centered(rewards_PG).tolist() == [[-1.0, 1.0], [-2.0, 2.0]]
     assert group_relative(rewards_PG).tolist() == [[-1.0, 1.0], [-1.0, 1.0]]
     torch.testing.assert_close(batch_deviation(rewards_PG), torch.tensor([[-1.0, 1.0], [-2.0, 2.0]]) / batch)
+    centered = math.sqrt((1 + 1 + 4 + 4) / 4)
+    torch.testing.assert_close(centered_deviation(rewards_PG), torch.tensor([[-1.0, 1.0], [-2.0, 2.0]]) / centered)
 
 
 def test_centered_is_leave_one_out_times_three_quarters_at_four():
@@ -137,25 +159,64 @@ def test_one_different_among_equal_ones_is_bounded():
     torch.testing.assert_close(group_relative(rewards_PG), expected)
 
 
+def test_a_reward_below_zero_is_no_success():
+    below = torch.tensor([[1.0, 0.0, -1.0, -1.0], [0.0, -1.0, -2.0, -3.0]])
+    none = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    assert torch.equal(mean_relative(below), mean_relative(none))
+    cancelling = torch.tensor([[0.1, 0.2, -0.3]], dtype=torch.float64)
+    assert abs(cancelling.mean()) < 1e-16, "dividing by their mean would make advantages of 1e16"
+    torch.testing.assert_close(mean_relative(cancelling), torch.tensor([[0.0, 1.0, -1.0]], dtype=torch.float64))
+
+
+@given(scored=scored_matrices())
+def test_advantages_over_the_mean_are_bounded_by_the_size_of_the_group(scored):
+    advantages_PG = mean_relative(*scored)
+    assert advantages_PG.min() >= -1 - 1e-5
+    assert advantages_PG.max() <= max(0, advantages_PG.shape[1] - 1) + 1e-4
+
+
+@given(scored=scored_matrices())
+def test_only_the_best_are_imitated_and_only_if_they_beat_a_sibling(scored):
+    for advantages_G, rewards_G, scored_G in zip(best_of_group(*scored), *scored, strict=True):
+        values = rewards_G[scored_G].tolist()
+        best = max(values, default=0.0)
+        expected = [float(value == best and min(values) < best) for value in values]
+        assert advantages_G[scored_G].tolist() == expected
+
+
+def test_an_equal_group_weighs_on_the_deviation_of_the_others():
+    alone, beside = torch.tensor([[1.0, -1.0]]), torch.tensor([[1.0, -1.0], [0.3, 0.3]])
+    assert centered_deviation(alone).tolist() == [[1.0, -1.0]]
+    torch.testing.assert_close(centered_deviation(beside), torch.tensor([[2**0.5, -(2**0.5)], [0.0, 0.0]]))
+
+
 def test_plain_reward_and_batch_baseline_do_not_vanish_for_equal_groups():
     rewards_PG = torch.tensor([[1.0, 1.0], [0.0, 0.0]])
     assert plain_reward(rewards_PG).tolist() == [[1.0, 1.0], [0.0, 0.0]]
     assert batch_mean_baseline(rewards_PG).tolist() == [[0.5, 0.5], [-0.5, -0.5]]
+    assert batch_relative(rewards_PG).tolist() == [[1.0, 1.0], [-1.0, -1.0]]
 
 
-@pytest.mark.parametrize("advantage", GROUP)
+@pytest.mark.parametrize("advantage", BATCH_BASELINE)
+@pytest.mark.parametrize("value", [0.1, 0.3, -0.7, 1e16])
+def test_a_batch_of_equal_rewards_gives_exactly_zero(advantage, value):
+    assert torch.equal(advantage(torch.full((3, 7), value)), torch.zeros(3, 7))
+
+
+@pytest.mark.parametrize("advantage", [advantage for advantage in GROUP if advantage is not best_of_group])
 @given(scored=scored_matrices())
 def test_mean_of_every_group_is_zero(advantage, scored):
     advantages_PG = advantage(*scored)
     torch.testing.assert_close(advantages_PG.sum(1), torch.zeros(len(advantages_PG)), atol=1e-4, rtol=0)
 
 
+@pytest.mark.parametrize("advantage", BATCH_BASELINE)
 @given(scored=scored_matrices())
-def test_mean_of_the_batch_is_zero_with_the_batch_baseline(scored):
-    assert abs(batch_mean_baseline(*scored).sum()) < 1e-4
+def test_mean_of_the_batch_is_zero_with_the_batch_baseline(advantage, scored):
+    assert abs(advantage(*scored).sum()) < 1e-4
 
 
-@pytest.mark.parametrize("advantage", [batch_mean_baseline, *GROUP])
+@pytest.mark.parametrize("advantage", [*BATCH_BASELINE, *(other for other in GROUP if other is not mean_relative)])
 @given(scored=scored_matrices(), constant=st.integers(-8, 8))
 def test_a_constant_changes_nothing(advantage, scored, constant):
     rewards_PG, scored_PG = scored
@@ -210,7 +271,8 @@ def test_unscored_attempts_get_zero_and_touch_nobody(advantage, unscored):
     advantages_PG = advantage(rewards_PG, scored_PG)
     assert advantages_PG[0, 1] == 0
     assert torch.equal(advantages_PG, advantage(zeroed_PG, scored_PG))
-    assert not torch.equal(advantage(zeroed_PG, scored_PG), advantage(zeroed_PG)) or advantage is plain_reward
+    moved = not torch.equal(advantage(zeroed_PG, scored_PG), advantage(zeroed_PG))
+    assert moved or advantage in (plain_reward, best_of_group), "a reward of 0 in its place would have counted"
 
 
 @pytest.mark.parametrize("advantage", GROUP)
@@ -219,7 +281,7 @@ def test_one_or_no_scored_attempt_gives_zero(advantage):
     scored_PG = torch.tensor([[True, False], [False, False], [True, True]])
     advantages_PG = advantage(rewards_PG, scored_PG)
     assert torch.equal(advantages_PG[:2], torch.zeros(2, 2))
-    assert advantages_PG[2, 0] > 0 > advantages_PG[2, 1]
+    assert advantages_PG[2, 0] > 0 > advantages_PG[2, 1] or advantages_PG[2].tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("advantage", ALL)

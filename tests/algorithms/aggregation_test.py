@@ -10,6 +10,7 @@ from earned.algorithms.aggregation import (
     token_mean,
     weighted_sum,
 )
+from earned.algorithms.parts import SURROGATES
 from earned.algorithms.surrogates import policy_gradient, ppo_clip
 
 ALL = [token_mean, sequence_mean, sequence_sum, fixed_length]
@@ -24,7 +25,7 @@ COUNTS = Counts(sequences=2, tokens=10, max_length=10)
 )
 def test_a_short_right_and_a_long_wrong_completion(aggregation, loss):
     logprobs_BT = torch.randn(2, 8)
-    loss_BT, _ = ppo_clip(logprobs_BT, logprobs_BT, RIGHT_AND_WRONG_BT, 0.2, 0.2)
+    loss_BT, _ = ppo_clip(logprobs_BT, logprobs_BT, RIGHT_AND_WRONG_BT, SHORT_AND_LONG_BT, 0.2, 0.2)
     assert weighted_sum(loss_BT, aggregation(SHORT_AND_LONG_BT, COUNTS)).item() == pytest.approx(loss, abs=1e-6)
 
 
@@ -59,7 +60,8 @@ class Step:
         leaf_HV = self.weights_HV.clone().requires_grad_()
         for rows in micro_batches:
             logprobs_BT = self.logprobs(leaf_HV, rows)
-            loss_BT = surrogate(logprobs_BT, self.old_BT[rows], self.advantages_BT[rows], 0.2, 0.28).loss_BT
+            batch = self.old_BT[rows], self.advantages_BT[rows], self.trained_BT[rows]
+            loss_BT = surrogate(logprobs_BT, *batch, 0.2, 0.28).loss_BT
             weighted_sum(loss_BT, aggregation(self.trained_BT[rows], self.counts)).backward()
         assert leaf_HV.grad is not None
         return leaf_HV.grad
@@ -69,7 +71,7 @@ def cut(size: int) -> list[slice]:
     return [slice(start, start + size) for start in range(0, 8, size)]
 
 
-@pytest.mark.parametrize("surrogate", [policy_gradient, ppo_clip])
+@pytest.mark.parametrize("surrogate", SURROGATES.values())
 @pytest.mark.parametrize("aggregation", ALL)
 def test_the_gradient_does_not_depend_on_the_micro_batches(aggregation, surrogate):
     step = Step()
@@ -127,7 +129,7 @@ HALF_COUNTS = Counts(sequences=1, tokens=2, max_length=4)
 
 def step_loss(surrogate, policy_BT: Tensor, old_BT: Tensor, weighted) -> tuple[Tensor, Tensor]:
     leaf_BT = policy_BT.clone().requires_grad_()
-    loss_BT = surrogate(leaf_BT, old_BT, torch.tensor([[0.5]]), 0.2, 0.2).loss_BT
+    loss_BT = surrogate(leaf_BT, old_BT, torch.tensor([[0.5]]), HALF_BT, 0.2, 0.2).loss_BT
     loss = weighted(loss_BT, token_mean(HALF_BT, HALF_COUNTS))
     return loss.detach(), torch.autograd.grad(loss, leaf_BT)[0]
 

@@ -38,6 +38,20 @@ def test_expected_gradient_as_a_loss(estimator, slope):
     torch.testing.assert_close(torch.autograd.grad(loss, logits)[0], expected, atol=6e-6, rtol=0)
 
 
+@pytest.mark.parametrize(("estimator", "right"), [(k1, True), (k2, False), (k3, False)])
+def test_expected_gradient_in_the_reward(estimator, right):
+    """Taken off the reward and not differentiated, only the unbiased number whose expectation is KL(p || q) is right.
+
+    k3 is unbiased as a number too, but its gradient as a reward is that of E_p[k3] with k3 held, another one.
+    """
+    logits = P.log().requires_grad_()
+    penalties = estimator(P.log(), Q.log())
+    loss = (P * penalties * torch.log_softmax(logits, -1)).sum()
+    (slope,) = torch.autograd.grad(loss, logits)
+    true = torch.tensor(TRUE_REVERSE, dtype=torch.float64)
+    assert torch.allclose(slope, true, atol=6e-6, rtol=0) == right
+
+
 def test_gradient_of_the_exact_one_is_the_true_one():
     logits = P.log().requires_grad_()
     (reverse,) = torch.autograd.grad(exact(torch.log_softmax(logits, -1), Q.log()), logits)

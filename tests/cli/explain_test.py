@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from earned.algorithms.named import ALGORITHMS
 from earned.cli.main import main
 
 
@@ -32,6 +33,21 @@ def test_advantages_in_words(capsys):
     text = printed(capsys, "explain", "advantages", "1", "0", "0", "0")
     assert "mean 0.250, deviation 0.433" in text and "+1.732" in text and text.count("-0.577") == 3
     assert "teaches nothing" in printed(capsys, "explain", "advantages", "1", "1", "1", "1", "--algorithm", "rloo")
+
+
+def test_every_algorithm_is_explained(capsys):
+    for name in ALGORITHMS:
+        row = json.loads(printed(capsys, "explain", "advantages", "1", "0", "0", "0", "--algorithm", name, "--json"))
+        assert len(row["advantages"]) == 4 and row["advantages"][0] > 0, name
+    assert row["algorithm"] == "default"
+    words = ["explain", "advantages", "1", "0", "0", "0", "--algorithm", "maxrl", "--json"]
+    assert json.loads(printed(capsys, *words))["advantages"] == [3.0, -1.0, -1.0, -1.0]
+
+
+def test_the_divisor_is_shown_where_it_is_not_the_deviation_of_the_group(capsys):
+    words = ["explain", "advantages", "1", "0", "0", "0", "/", "1", "1", "1", "0", "--algorithm"]
+    assert printed(capsys, *words, "lite_ppo").count("mean 0.250, deviation 0.433, divided by 0.500") == 1
+    assert "divided by" not in printed(capsys, *words, "grpo")
 
 
 def test_groups_share_the_baseline_of_the_batch(capsys):
@@ -61,6 +77,7 @@ def test_metric(capsys):
     assert "groups/mixed_share, in share\nProblems with both right and wrong" in printed(
         capsys, "explain", "metric", "groups/mixed_share"
     )
+    assert "says that a result is now checked" in printed(capsys, "explain", "metric", "behaviour/verifying_share")
     assert "in reward" in printed(capsys, "explain", "metric", "reward/part/answer")
 
 

@@ -48,10 +48,12 @@ def test_advantages_are_those_of_the_algorithm(name, groups):
 def test_a_wrong_row_would_be_seen(name):
     how, groups = comparison(name), [[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.5]]
     assert torch.allclose(*told_and_computed(groups, how, name))
-    for baseline in {"nothing", "batch", "siblings", "group"} - {how.baseline}:
-        assert not torch.allclose(*told_and_computed(groups, replace(how, baseline=baseline), name))
-    other = "nothing" if how.divisor == "deviation" else "deviation"
-    assert not torch.allclose(*told_and_computed(groups, replace(how, divisor=other), name))
+    same = {"nothing", "forecast"}
+    for baseline in {"nothing", "forecast", "batch", "siblings", "group", "best"} - {how.baseline}:
+        wrong = replace(how, baseline=baseline)
+        assert not torch.allclose(*told_and_computed(groups, wrong, name)) or {baseline, how.baseline} == same
+    for divisor in {"nothing", "group deviation", "batch deviation", "centered deviation", "mean"} - {how.divisor}:
+        assert not torch.allclose(*told_and_computed(groups, replace(how, divisor=divisor), name))
 
 
 def test_worked_numbers():
@@ -61,9 +63,35 @@ def test_worked_numbers():
     assert advantages([1, 0, 0, 0], "dr_grpo") == [0.75, -0.25, -0.25, -0.25]
     assert advantages([1, 0, 0, 0], "rloo") == [1, third, third, third]
     assert advantages([1, 0, 0, 0], "reinforce") == [1, 0, 0, 0]
+    assert advantages([1, 0, 0, 0], "maxrl") == [3, -1, -1, -1]
+    assert advantages([1, 0, 0, 0], "best_of_group") == [1, 0, 0, 0]
+    assert advantages([1, 0, 0, 0], "ppo") == [1, 0, 0, 0]
+    right, wrong = pytest.approx(5 / 3), -1
+    assert advantages([1, 1, 1, 0, 0, 0, 0, 0], "maxrl") == [right] * 3 + [wrong] * 5
 
 
-@pytest.mark.parametrize("name", [name for name, how in COMPARISONS.items() if how.baseline != "nothing"])
+TWO_GROUPS = [[1, 0, 0, 0], [1, 1, 1, 0]]
+ROOT = 3**0.5
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "expected", "divisor"),
+    [
+        ("reinforce_pp", [1, -1, -1, -1, 1, 1, 1, -1], 0.5),
+        ("reinforce_pp_baseline", [ROOT, *[-1 / ROOT] * 3, *[1 / ROOT] * 3, -ROOT], 0.433013),
+        ("lite_ppo", [1.5, -0.5, -0.5, -0.5, 0.5, 0.5, 0.5, -1.5], 0.5),
+        ("default", [0.75, -0.25, -0.25, -0.25, 0.25, 0.25, 0.25, -0.75], 1.0),
+    ],
+)
+def test_two_groups(algorithm, expected, divisor):
+    groups = explain_advantages(TWO_GROUPS, comparison(algorithm))
+    assert [value for group in groups for value in group.advantages] == pytest.approx(expected)
+    assert [group.divisor for group in groups] == [pytest.approx(divisor, abs=1e-6)] * 2
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, how in COMPARISONS.items() if how.baseline not in ("nothing", "forecast")]
+)
 @pytest.mark.parametrize("reward", [0.0, 1.0, 0.1, 0.3, -1e-3, 1e16])
 def test_equal_rewards_give_exactly_0_and_the_words_say_why(name, reward):
     [group] = explain_advantages([[reward] * 7], comparison(name))
@@ -82,6 +110,11 @@ def test_words_for_a_group_that_is_pushed_as_a_whole():
     assert "compared with 0" in plain.lesson
     [nothing] = explain_advantages([[0, 0]], comparison("reinforce"))
     assert "teaches nothing" in nothing.lesson
+    [forecast] = explain_advantages([[1, 1]], comparison("ppo"))
+    assert "compared with the forecast, here 0," in forecast.lesson
+    [foreseen] = explain_advantages([[0, 0]], comparison("ppo"))
+    assert "and so is the forecast" in foreseen.lesson
+    assert "still forecasts 0" in comparison("ppo").formula
 
 
 def test_words_for_one_attempt_and_for_a_mixed_group():
@@ -89,6 +122,10 @@ def test_words_for_one_attempt_and_for_a_mixed_group():
     assert alone.advantages == (0.0,) and "nothing to be compared with" in alone.lesson
     [mixed] = explain_advantages([[1, 0.5, 0, 0]], comparison("dr_grpo"))
     assert mixed.lesson == "Of 4 attempts: 2 made likelier, 2 made less likely."
+    [best] = explain_advantages([[1, 0.5, 0, 1]], comparison("best_of_group"))
+    assert best.lesson == "Of 4 attempts: 2 made likelier, 2 left alone."
+    [failed] = explain_advantages([[-1, -2]], comparison("maxrl"))
+    assert "No reward is above 0" in failed.lesson and "teaches nothing" in failed.lesson
 
 
 @pytest.mark.parametrize("groups", [[], [[]], [[1.0], []], [[math.nan, 1.0]], [[math.inf]], [[1e308, -1e308]]])
@@ -142,7 +179,7 @@ def test_clip_is_that_of_the_surrogate(old, new, advantage, low, up):
     found = explain_clip(old, new, advantage, low, high)
     numbers = [torch.tensor([[value]], dtype=torch.float64) for value in (new, old, advantage)]
     now, before = numbers[0].log().requires_grad_(), numbers[1].log()
-    loss, clipped = ppo_clip(now, before, numbers[2], 1 - low, high - 1)
+    loss, clipped = ppo_clip(now, before, numbers[2], torch.tensor([[True]]), 1 - low, high - 1)
     loss.sum().backward()
     assert found.objective == pytest.approx(-float(loss.detach()), rel=1e-6, abs=1e-9)
     assert found.clipped == bool(clipped)

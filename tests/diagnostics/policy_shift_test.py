@@ -45,6 +45,7 @@ def test_a_policy_that_has_not_moved():
         "update/clipped_share": 0,
         "update/approx_kl_nats": 0,
         "update/ratio_deviation_max": 0,
+        "update/first_ratio_deviation_max": 0,
         "sampler/logprob_difference_mean": 0,
         "sampler/logprob_difference_max": 0,
         "sampler/effective_sample_share": 1,
@@ -65,7 +66,7 @@ def test_the_sampler_is_compared_with_the_old_policy():
     assert metrics["sampler/logprob_difference_mean"] == 0.375 and metrics["sampler/logprob_difference_max"] == 0.5
     assert metrics["sampler/effective_sample_share"] == pytest.approx(1.5**2 / 2.5)
     assert metrics["sampler/capped_share"] == 0.5
-    uncapped = measured(shift([[9.0]], [[0.0]], [[0.0]], correction=[[50.0]]), cap=None)
+    uncapped = measured(shift([[9.0]], [[0.0]], [[0.0]], correction=[[50.0]]), cap=math.inf)
     assert uncapped["sampler/capped_share"] == 0
 
 

@@ -7,7 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from earned.diagnostics.groups import GroupShares, group_shares, is_right, no_signal_advice, no_signal_at_the_start
+from earned.diagnostics.groups import (
+    GroupShares,
+    group_shares,
+    is_right,
+    no_signal_advice,
+    no_signal_at_the_start,
+    outcomes,
+)
 from earned.diagnostics.step_metrics import rollout_metrics
 from earned.records.metrics import require_declared
 from earned.vocabulary import (
@@ -63,6 +70,13 @@ def test_shares_by_hand():
         group(RIGHT, UNSCORED),
     ]
     assert group_shares(groups) == GroupShares(mixed=0.2, all_right=0.2, all_wrong=0.4, zero_signal=0.6, unusable=1)
+
+
+def test_outcomes_are_the_verdicts_on_what_could_be_judged():
+    assert outcomes([group(RIGHT, UNSCORED, WRONG)]) == {"sums-1": (True, False)}
+    assert outcomes([group(UNSCORED)]) == {"sums-1": ()}
+    assert outcomes([group(RIGHT), group(WRONG)]) == {"sums-1": (True, False)}, "attempts at one problem add up"
+    assert outcomes([]) == {}
 
 
 def test_no_groups_have_no_shares():

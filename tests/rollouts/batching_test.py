@@ -150,7 +150,7 @@ def test_micro_batches_hold_every_row_once():
     assert sorted(each.rollout.id for batch in batches for each in batch.rows) == [str(index) for index in range(9)]
     assert all(batch.token_ids_BT.numel() <= 96 for batch in batches)
     for batch in batches:
-        assert batch.advantages_BT.amax(1).tolist() == [each.advantage for each in batch.rows]
+        assert batch.advantages_BT.amax(1).tolist() == [each.advantages.max() for each in batch.rows]
         assert batch.trained_BT.sum(1).tolist() == [each.trained_tokens for each in batch.rows]
 
 

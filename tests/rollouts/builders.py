@@ -44,7 +44,9 @@ def completion(*segments: Segment, text: str = "") -> Completion:
 
 def training_row(prompt: Prompt, of: Completion, advantage: float = 1.0, id: str = "r") -> TrainingRow:
     return TrainingRow(
-        rollout=Rollout(id=id, attempt=0, completion=of, score=SCORE), prompt=prompt, advantage=advantage
+        rollout=Rollout(id=id, attempt=0, completion=of, score=SCORE),
+        prompt=prompt,
+        advantages=torch.full((of.length,), advantage),
     )
 
 

@@ -95,7 +95,7 @@ def test_what_the_engine_drew_arrives_in_the_training_batch():
         STAMP,
     )
     rows = [
-        TrainingRow(rollout=rollout, prompt=group.prompt, advantage=1.0)
+        TrainingRow(rollout=rollout, prompt=group.prompt, advantages=torch.ones(rollout.completion.length))
         for group in groups
         for rollout in group.rollouts
     ]

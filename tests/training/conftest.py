@@ -1,5 +1,5 @@
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -8,11 +8,17 @@ from torch import nn
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from earned.algorithms.named import Algorithm, resolve
+from earned.assembly import Assembled, assemble
 from earned.optimization.optimizer import Optimizer
-from earned.policy.load import Policy
+from earned.policy.load import Policy, save_policy
 from earned.policy.tiny import CHARACTERS, EOS_ID, untrained_policy
 from earned.pretrain_recipe import PretrainModel
-from earned.recipe import Optim
+from earned.recipe import Optim, Recipe
+from earned.recipe_file import validate
+from earned.sandbox.workers import WorkerPool
+from earned.task import task_of
+from earned.training.credit import Credit
+from earned.training.forward import Forward
 from earned.training.reference import Reference
 from earned.training.update import Updater, UpdateSettings
 from earned.vocabulary import (
@@ -58,13 +64,26 @@ class Bench:
     """An updater on an untrained model, and what it did to it."""
 
     policy: Policy
+    algorithm: Algorithm
     optimizer: RecordingOptimizer
-    updater: Updater
+    forward: Forward
+    reference: Reference | None
     groups: tuple[RolloutGroup, ...]
     reports: list = field(default_factory=list)
 
     def update(self, advantages: dict[str, float], learning_rate: float = 1e-3):
-        return self.updater.update(self.groups, advantages, learning_rate)
+        settings = UpdateSettings(learning_rate=learning_rate, warmup_steps=0, max_new_tokens=MAX_NEW_TOKENS)
+        updater = Updater(self.forward, self.optimizer, self.algorithm, self.reference, settings)
+        return updater.update(self.groups, self.credit(advantages), step=1)
+
+    def credit(self, advantages: dict[str, float]) -> Credit:
+        """The same advantage for every sampled token of a completion."""
+        rollouts = [rollout for group in self.groups for rollout in group.rollouts]
+        return Credit(
+            advantages=advantages,
+            by_token={r.id: advantages[r.id] * torch.tensor(r.completion.sampled).float() for r in rollouts},
+            divergence_weight=self.algorithm.divergence_weight,
+        )
 
     def gradient(self, advantages: dict[str, float]) -> torch.Tensor:
         """The gradient of one update that moves nothing."""
@@ -100,15 +119,16 @@ def build_bench(
         in_double_precision(policy.model)
     chosen = resolve(algorithm) if isinstance(algorithm, str) else algorithm
     optimizer = RecordingOptimizer(policy, optim or Optim(max_grad_norm=1e9))
-    settings = UpdateSettings(
+    forward = Forward(
+        policy=policy,
         temperature=0.9,
-        max_new_tokens=MAX_NEW_TOKENS,
-        tokens_per_micro_batch=tokens_per_micro_batch,
         precision=torch.float32,
+        tokens_per_micro_batch=tokens_per_micro_batch,
     )
     reference = Reference(policy) if chosen.divergence is not None else None
-    updater = Updater(policy, optimizer, chosen, settings, reference)
-    return Bench(policy=policy, optimizer=optimizer, updater=updater, groups=groups)
+    return Bench(
+        policy=policy, algorithm=chosen, optimizer=optimizer, forward=forward, reference=reference, groups=groups
+    )
 
 
 def build_groups(values_PG: Sequence[Sequence[float | None]], seed: int = 0) -> tuple[RolloutGroup, ...]:
@@ -164,3 +184,32 @@ def mixed_groups() -> tuple[RolloutGroup, ...]:
 @pytest.fixture
 def shape() -> PretrainModel:
     return SHAPE
+
+
+@pytest.fixture(scope="session")
+def untrained_model(tmp_path_factory) -> str:
+    """The folder of a model that knows nothing."""
+    folder = tmp_path_factory.mktemp("untrained")
+    save_policy(untrained_policy(SHAPE, seed=0), folder)
+    return str(folder)
+
+
+@pytest.fixture
+def assembled_of(untrained_model) -> Iterator[Callable[..., Assembled]]:
+    """The parts of a small run on the untrained model; `changes` replace tables of its recipe."""
+    with WorkerPool(1) as pool:
+
+        def build(rewards: Mapping, **changes) -> Assembled:
+            table = {
+                "model": untrained_model,
+                "steps": 4,
+                "problems": {"options": {"terms": [2, 2], "digits": 1}, "train": 12, "validation": 0, "held_out": 0},
+                "rewards": rewards,
+                "sampling": {"prompts_per_step": 3, "group_size": 4, "max_new_tokens": 6},
+                "optim": {"learning_rate": 1e-3, "warmup_steps": 2},
+                "evaluation": {"every": 2},
+            }
+            recipe = validate(Recipe, {**table, **changes})
+            return assemble(task_of(recipe, pool, None), untrained_model)
+
+        yield build

@@ -10,7 +10,7 @@ from torch.nn.utils import vector_to_parameters
 from earned.algorithms.aggregation import Counts
 from earned.algorithms.named import ALGORITHMS, resolve
 from earned.rollouts.batching import TokenBatch
-from earned.training.advantages import group_advantages
+from earned.training.advantages import group_advantages, is_trained
 from earned.training.update import Updater
 from earned.vocabulary import StopReason
 
@@ -46,9 +46,25 @@ def test_the_layout_of_micro_batches_does_not_matter(bench_of, mixed_groups, alg
         assert relative_distance(one, other) < bound
 
 
+@pytest.mark.parametrize("name", list(ALGORITHMS))
+def test_nor_does_it_once_the_ratio_has_left_1(bench_of, groups_of, name):
+    """Where a surrogate that looked at other rows, or at padding, would show; `gspo` would clip all of this batch."""
+    wider = {"clip_low": 0.5, "clip_high": 0.5} if name == "gspo" else {}
+    algorithm = replace(resolve(name), mini_batches=1, epochs=2, **wider)
+    groups = groups_of([[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 1.0]])
+    advantages, second = group_advantages(groups, algorithm), []
+    for tokens in LAYOUTS.values():
+        bench = bench_of(groups, algorithm, dtype=torch.float64, tokens_per_micro_batch=tokens)
+        report = bench.update(advantages, learning_rate=1e-3)
+        assert report.metrics["update/ratio_deviation_max"] > 1e-2
+        second.append(bench.optimizer.gradients[1])
+    assert float(second[0].norm()) > 1e-2
+    assert all(float((other - second[0]).norm()) <= 1e-8 * float(second[0].norm()) for other in second[1:])
+
+
 def test_counts_of_a_micro_batch_alone_would_make_the_layout_matter(bench_of, mixed_groups, monkeypatch):
-    def of_the_micro_batch(self, batch, counts, old_BT, sums):
-        return original(self, batch, self._counts(batch.rows), old_BT, sums)
+    def of_the_micro_batch(self, batch, counts, *others):
+        return original(self, batch, self._counts(batch.rows), *others)
 
     original = Updater._micro_step
     monkeypatch.setattr(Updater, "_micro_step", of_the_micro_batch)
@@ -94,7 +110,10 @@ def test_unscored_rollouts_are_as_if_they_were_not_there(bench_of, groups_of, na
     report = first.update(advantages, learning_rate=0.0)
     second.update(scored_only, learning_rate=0.0)
     assert torch.equal(first.optimizer.gradients[0], second.optimizer.gradients[0])
-    assert report.metrics["update/trained_rows_share"] == 1 and len(report.details) == 7
+    taught = sum(advantage != 0 for advantage in scored_only.values())
+    trained = sum(is_trained(rollout, algorithm) for group in without for rollout in group.rollouts)
+    assert report.metrics["update/trained_rows_share"] == taught / trained and len(report.details) == taught
+    assert len(scored_only) == 7 and trained >= taught >= 5
     wrong = tuple(replace(group, rollouts=tuple(map(as_wrong, group.rollouts))) for group in with_unscored)
     punished = bench_of(wrong, algorithm).gradient(group_advantages(wrong, algorithm))
     assert relative_distance(first.optimizer.gradients[0], punished) > 1e-3, "calling them wrong is something else"
@@ -131,8 +150,8 @@ def test_what_stands_in_the_padding_changes_nothing(bench_of, mixed_groups, monk
     zeros = bench_of(mixed_groups).gradient(advantages)
     original = Updater._micro_step
 
-    def padded_otherwise(self, batch, counts, old_BT, sums):
-        return original(self, padding_changed(batch), counts, old_BT, sums)
+    def padded_otherwise(self, batch, *others):
+        return original(self, padding_changed(batch), *others)
 
     monkeypatch.setattr(Updater, "_micro_step", padded_otherwise)
     assert torch.equal(bench_of(mixed_groups).gradient(advantages), zeros)

@@ -3,23 +3,14 @@
 from dataclasses import replace
 
 import pytest
-import torch
 
 from earned.algorithms.named import resolve
-from earned.optimization.optimizer import Optimizer
+from earned.assembly import training_of as training_of_parts
 from earned.policy.load import fingerprint
-from earned.policy.prompts import render_all
-from earned.policy.tiny import untrained_policy
-from earned.problems.problem_set import step_problems
-from earned.problems.sources import load_problems
-from earned.recipe import Recipe
-from earned.recipe_file import validate
-from earned.rewards.compose import Rewarder
-from earned.rollouts.torch_engine import TorchEngine
-from earned.training.checkpoints import Progress
-from earned.training.loop import Clock, Training, advanced, due, learning_rate, train
-from earned.training.update import Updater, UpdateReport, UpdateSettings
-from earned.vocabulary import Split
+from earned.training.clock import Clock
+from earned.training.loop import advanced, due, train
+from earned.training.progress import Batch, Progress
+from earned.training.update import UpdateReport
 
 RANDOM = {"allow": ["random_reward"], "luck": {"check": "random"}}
 SAME = {"allow": ["constant_reward"], "same": {"check": "constant"}}
@@ -51,38 +42,9 @@ class Witness:
 
 
 @pytest.fixture
-def training_of(shape):
+def training_of(assembled_of):
     def build(witness, rewards=RANDOM, **changes):
-        table = {
-            "steps": 4,
-            "problems": {"options": {"terms": [2, 2], "digits": 1}, "train": 12, "validation": 0, "held_out": 0},
-            "rewards": rewards,
-            "sampling": {"prompts_per_step": 3, "group_size": 4, "max_new_tokens": 6},
-            "optim": {"learning_rate": 1e-3, "warmup_steps": 2},
-            "evaluation": {"every": 2},
-        }
-        recipe = validate(Recipe, {**table, **changes})
-        policy, algorithm = untrained_policy(shape, seed=0), resolve("default")
-        optimizer = Optimizer(policy.parameters(), recipe.optim)
-        engine = TorchEngine(policy, batch_size=64)
-        settings = UpdateSettings(
-            temperature=recipe.sampling.temperature,
-            max_new_tokens=recipe.sampling.max_new_tokens,
-            tokens_per_micro_batch=4096,
-            precision=torch.float32,
-        )
-        problems = load_problems(recipe.problems, recipe.seed)
-        prompts = {prompt.problem.id: prompt for prompt in render_all(policy, problems.split(Split.TRAIN), 6)}
-        return Training(
-            recipe=recipe,
-            algorithm=algorithm,
-            policy=policy,
-            prompts_of=lambda step: tuple(prompts[p.id] for p in step_problems(problems, recipe.seed, step, 3)),
-            engine=engine,
-            score=Rewarder.from_recipe(recipe.rewards).score_all,
-            updater=Updater(policy, optimizer, algorithm, settings, None),
-            observer=witness,
-        )
+        return training_of_parts(assembled_of(rewards, **changes), witness)
 
     return build
 
@@ -163,10 +125,13 @@ def test_rewards_that_are_all_equal_are_empty_steps(training_of):
 
 
 def test_one_update_ends_a_row_of_empty_steps():
-    empty, useful = (UpdateReport(updates=updates, metrics={}, details=()) for updates in (0, 4))
-    progress = Progress(step=5, policy_version=8, empty_steps=2)
-    assert advanced(progress, empty) == Progress(step=6, policy_version=8, empty_steps=3)
-    assert advanced(advanced(progress, empty), useful) == Progress(step=7, policy_version=12, empty_steps=0)
+    empty, useful = (UpdateReport(updates=n, empty=n == 0, metrics={}, details=()) for n in (0, 4))
+    pending = Batch(step=6, groups=()), Batch(step=7, groups=())
+    progress = Progress(step=5, policy_version=8, empty_steps=2, pending=pending)
+    once = advanced(progress, empty, resolve("default"))
+    assert once == Progress(step=6, policy_version=8, empty_steps=3, pending=pending[1:])
+    twice = advanced(once, useful, resolve("default"))
+    assert twice == Progress(step=7, policy_version=12, empty_steps=0)
 
 
 def test_due_every_so_often_and_at_the_end():
@@ -175,8 +140,10 @@ def test_due_every_so_often_and_at_the_end():
 
 
 def test_the_learning_rate_warms_up(training_of):
-    recipe = training_of(Witness()).recipe
-    assert [learning_rate(recipe, step) for step in (1, 2, 3)] == [5e-4, 1e-3, 1e-3]
+    witness = Witness()
+    train(training_of(witness), Progress())
+    rates = [outcome.report.metrics["update/learning_rate"] for outcome in witness.outcomes]
+    assert rates == [5e-4, 1e-3, 1e-3, 1e-3]
 
 
 def test_the_same_run_twice_is_the_same_run(training_of):

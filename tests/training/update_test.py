@@ -28,7 +28,10 @@ def with_rollouts(group, rollouts):
 
 def fresh_logprobs(bench, group, rollout):
     """The completion's log-probabilities under the weights as they are now, one row alone."""
-    batch = token_batch([TrainingRow(rollout=rollout, prompt=group.prompt, advantage=1.0)], bench.policy.device)
+    batch = token_batch(
+        [TrainingRow(rollout=rollout, prompt=group.prompt, advantages=torch.ones(rollout.completion.length))],
+        bench.policy.device,
+    )
     with torch.no_grad():
         scores = token_scores(bench.policy.model, batch.token_ids_BT, batch.trained_BT, 0.9)
     return batch.completion_values(scores.logprobs_BT)[0]

@@ -122,6 +122,76 @@ def batch_deviation(rewards_PG: Tensor, scored_PG: Tensor | None = None) -> Tens
     return _divided(_centered(rewards_PG, scored_PG, GROUP), deviation_11)
 
 
+def batch_relative(rewards_PG: Tensor, scored_PG: Tensor | None = None) -> Tensor:
+    """Return the reward in population deviations from the mean of the whole batch.
+
+    A_i = (r_i - mean(all r)) / std(all r), without unit. Shapes: [P, G] -> [P, G]. A group of equal rewards does not
+    give 0 unless the whole batch is equal, so a hard problem's failures count as much as an easy one's.
+
+    Source: REINFORCE++, arXiv 2501.03262, one attempt a problem. Statistics are over attempts here, not over tokens.
+
+    >>> batch_relative(torch.tensor([[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]])).tolist()
+    [[1.0, -1.0, -1.0, -1.0], [1.0, 1.0, 1.0, -1.0]]
+    """
+    scored_PG = _scored_or_all(rewards_PG, scored_PG)
+    centered_PG = _centered(rewards_PG, scored_PG, BATCH)
+    return _divided(centered_PG, _deviation(centered_PG, scored_PG, BATCH))
+
+
+def centered_deviation(rewards_PG: Tensor, scored_PG: Tensor | None = None) -> Tensor:
+    """Return the reward minus the mean of its group, in population deviations of these differences over the batch.
+
+    A_i = c_i / sqrt(mean(all c^2)) with c_i = r_i - mean(group r), without unit. Shapes: [P, G] -> [P, G]. A group of
+    equal rewards, or with a single scored attempt, gives exactly 0, but makes the deviation smaller for the others.
+
+    Source: REINFORCE++ with baseline, arXiv 2501.03262. Statistics are over attempts here, not over tokens.
+
+    >>> centered_deviation(torch.tensor([[2.0, 0.0], [14.0, 0.0]]))
+    tensor([[ 0.2000, -0.2000],
+            [ 1.4000, -1.4000]])
+    """
+    scored_PG = _scored_or_all(rewards_PG, scored_PG)
+    centered_PG = _centered(rewards_PG, scored_PG, GROUP)
+    return _divided(centered_PG, _deviation(centered_PG, scored_PG, BATCH))
+
+
+def mean_relative(rewards_PG: Tensor, scored_PG: Tensor | None = None) -> Tensor:
+    """Return the reward minus the mean of its group, divided by that mean: what is rarely solved counts more.
+
+    A_i = (r_i - mean(r)) / mean(r), 0 where mean(r) = 0, without unit. Shapes: [P, G] -> [P, G]. Meant for rewards of 0
+    and 1, where it raises the logarithm of the chance to solve a problem; defined for all from 0 on, and within -1 and
+    G - 1. A reward below 0 counts as 0: it is no success, and a mean near 0 would make advantages as large as you like.
+    A group of equal rewards, or with a single scored attempt, gives exactly 0.
+
+    Source: MaxRL, arXiv 2602.02710.
+
+    >>> mean_relative(torch.tensor([[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [1.0, 0.0, -1.0, -1.0]])).tolist()
+    [[3.0, -1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [3.0, -1.0, -1.0, -1.0]]
+    """
+    scored_PG = _scored_or_all(rewards_PG, scored_PG)
+    successes_PG = torch.where(scored_PG, rewards_PG, 0.0).clamp(min=0)
+    mean_P1 = successes_PG.sum(GROUP, keepdim=True) / scored_PG.sum(GROUP, keepdim=True).clamp(min=1)
+    return _divided(_centered(successes_PG, scored_PG, GROUP), mean_P1)
+
+
+def best_of_group(rewards_PG: Tensor, scored_PG: Tensor | None = None) -> Tensor:
+    """Return 1 for the attempts with the highest reward of their group, 0 for the others: they are imitated.
+
+    A_i = 1 where r_i = max(r) > min(r), else 0, without unit. Shapes: [P, G] -> [P, G]. All that share the highest
+    reward get 1. Nothing is ever pushed down. A group of equal rewards, or with a single scored attempt, gives exactly
+    0: its best beat nobody.
+
+    Source: RAFT, arXiv 2304.06767, which keeps one attempt of a problem, also where all are equal.
+
+    >>> best_of_group(torch.tensor([[1.0, 0.0, 0.5, 1.0], [0.3, 0.3, 0.3, 0.3]])).tolist()
+    [[1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]]
+    """
+    scored_PG = _scored_or_all(rewards_PG, scored_PG)
+    above_PG = _above_lowest(rewards_PG, scored_PG, GROUP)
+    highest_P1 = above_PG.amax(GROUP, keepdim=True)
+    return ((above_PG == highest_P1) & (above_PG > 0)).to(rewards_PG.dtype)
+
+
 def _scored_or_all(rewards_PG: Tensor, scored_PG: Tensor | None) -> Tensor:
     assert rewards_PG.ndim == 2 and rewards_PG.is_floating_point(), "rewards are floats [P, G]"
     if scored_PG is None:

@@ -48,8 +48,11 @@ SUMS: Mapping[AdvantageFunction, Sum] = {
     advantages.group_relative: Sum(advantages.group_centered, Deviation(advantages.group_centered, GROUP)),
     advantages.group_relative_sample: Sum(advantages.group_centered, Deviation(advantages.group_centered, GROUP, 1)),
     advantages.batch_deviation: Sum(advantages.group_centered, Deviation(advantages.batch_mean_baseline, BATCH)),
+    advantages.batch_relative: Sum(advantages.batch_mean_baseline, Deviation(advantages.batch_mean_baseline, BATCH)),
+    advantages.centered_deviation: Sum(advantages.group_centered, Deviation(advantages.group_centered, BATCH)),
 }
-"""From an advantage to how it is a sum. One that is none, such as that of a value model, is not here."""
+"""From an advantage to how it is a sum. Those that are none are not here: `mean_relative` counts a reward below 0 as 0,
+which no part does alone; `best_of_group` compares whole rewards."""
 
 
 def contributions(parts_KPG: Tensor, rewards_PG: Tensor, scored_PG: Tensor, how: Sum) -> Tensor:

@@ -20,7 +20,8 @@ from earned.algorithms.surrogates import LOG_RATIO_LIMIT
 def k1(policy_logprobs_BT: Tensor, reference_logprobs_BT: Tensor) -> Tensor:
     """Return the log-ratio: unbiased, of either sign, and useless as a loss.
 
-    k1 = log p - log q. Shapes: [B, T] x 2 -> [B, T]. Its expected gradient as a loss is 0, E_p[grad log p].
+    k1 = log p - log q. Shapes: [B, T] x 2 -> [B, T]. Its expected gradient as a loss is 0, E_p[grad log p]; taken
+    off the reward its gradient is that of KL(p || q), and there it is the only right one of the three.
 
     Source: Schulman 2020, k1.
 

@@ -44,7 +44,9 @@ def advantages(
     console = Console(highlight=False)
     console.print(f"{algorithm}: advantage = {how.formula}", markup=False, soft_wrap=True)
     for group in groups:
-        console.print(f"mean {group.mean:.3f}, deviation {group.deviation:.3f}")
+        divided = how.divisor not in ("nothing", "group deviation") and group.divisor > 0
+        by = f", divided by {group.divisor:.3f}" if divided else ""
+        console.print(f"mean {group.mean:.3f}, deviation {group.deviation:.3f}{by}")
         table = Table("reward", "advantage")
         for reward, value in zip(group.rewards, group.advantages, strict=True):
             table.add_row(f"{reward:g}", f"{value:+.3f}")

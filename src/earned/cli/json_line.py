@@ -3,11 +3,11 @@
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 
-def write_json(row: Mapping[str, object]) -> None:
-    """Write the row as one line; null stands for a number that is not finite, which JSON does not know."""
+def write_json(row: Mapping[str, object] | Sequence[Mapping[str, object]]) -> None:
+    """Write a row, or rows as a list, as one line; null for a number that is not finite, which JSON does not know."""
     sys.stdout.write(json.dumps(_finite(row), allow_nan=False) + "\n")
 
 

@@ -31,6 +31,10 @@ app.command(
     "earned.cli.sample:sample",
     help="Let a model attempt one problem many times, each attempt marked right or wrong with its advantage.",
 )
+app.command(
+    "earned.cli.screen:screen",
+    help="Look whether training problems suit a model: how often it solves each, and what share of groups would teach.",
+)
 app.command("earned.cli.problems:problems", help="Look at problems before training on them.")
 app.command(
     "earned.cli.check_reward:check_reward",
@@ -46,6 +50,10 @@ app.command(
 )
 app.command("earned.cli.runs:app", name="runs", help="Look at recorded runs.")
 app.command("earned.cli.models:app", name="models", help="List the known models, and fetch one.")
+app.command(
+    "earned.cli.algorithms:algorithms",
+    help="List the algorithms with their parts, defaults and sources.",
+)
 app.command("earned.cli.explain:app", name="explain", help="Show how advantages, the clip and metrics are worked out.")
 
 USAGE_ERROR, INTERRUPTED = 2, 130

@@ -21,36 +21,58 @@ LARGEST = 1e100
 class Comparison:
     """How an algorithm gets from rewards to advantages."""
 
-    baseline: Literal["nothing", "batch", "siblings", "group"]
-    """Whose mean is subtracted."""
-    divisor: Literal["nothing", "deviation"] = "nothing"
-    """The population deviation of the group, or nothing."""
+    baseline: Literal["nothing", "forecast", "batch", "siblings", "group", "best"]
+    """What is subtracted: nothing, a value model's forecast, or a mean. With `best` only the best attempts count."""
+    divisor: Literal["nothing", "group deviation", "batch deviation", "centered deviation", "mean"] = "nothing"
+    """Deviations are those of the population; the centred one is of the differences from the means of the groups."""
 
     @property
     def formula(self) -> str:
         """The formula in words."""
-        baselines = {
+        formula = {
             "nothing": "reward",
+            "forecast": "reward - forecast of the value model at each token, here of one that still forecasts 0",
             "batch": "reward - mean of all rewards",
             "siblings": "reward - mean of the other attempts",
             "group": "reward - mean of the group",
-        }
-        formula = baselines[self.baseline]
-        return formula if self.divisor == "nothing" else f"({formula}) / deviation of the group"
+            "best": "1 for the highest reward of the group, 0 for the others",
+        }[self.baseline]
+        divisor = {
+            "nothing": "",
+            "group deviation": "deviation of the group",
+            "batch deviation": "deviation of all rewards",
+            "centered deviation": "deviation of these differences over all groups",
+            "mean": "mean of the group, a reward below 0 counting as 0",
+        }[self.divisor]
+        return f"({formula}) / {divisor}" if divisor else formula
 
     @property
     def within_group(self) -> bool:
         """True when an attempt is compared with its siblings alone."""
-        return self.baseline in ("siblings", "group")
+        return self.baseline in ("siblings", "group", "best")
 
 
+RELATIVE = Comparison("group", "group deviation")
+CENTERED = Comparison("group")
 COMPARISONS = {
     "reinforce": Comparison("nothing"),
     "reinforce_baseline": Comparison("batch"),
     "rloo": Comparison("siblings"),
-    "grpo": Comparison("group", "deviation"),
-    "dr_grpo": Comparison("group"),
-    "default": Comparison("group"),
+    "reinforce_pp": Comparison("batch", "batch deviation"),
+    "reinforce_pp_baseline": Comparison("group", "centered deviation"),
+    "grpo": RELATIVE,
+    "grpo_paper": RELATIVE,
+    "dr_grpo": CENTERED,
+    "dapo": RELATIVE,
+    "lite_ppo": Comparison("group", "batch deviation"),
+    "gspo": RELATIVE,
+    "cispo": RELATIVE,
+    "maxrl": Comparison("group", "mean"),
+    "ppo": Comparison("forecast"),
+    "dppo": CENTERED,
+    "sapo": RELATIVE,
+    "best_of_group": Comparison("best"),
+    "default": CENTERED,
 }
 """By the names of `algorithms/named.py`."""
 
@@ -63,6 +85,8 @@ class GroupExplanation:
     mean: float
     deviation: float
     """Population standard deviation of the rewards, exactly 0 when they are equal."""
+    divisor: float
+    """What the difference from the baseline was divided by; 1 where there is no division, 0 where it gave 0."""
     advantages: tuple[float, ...]
     lesson: str
     """What the advantages do, in words."""
@@ -110,8 +134,7 @@ def explain_advantages(groups: Sequence[Sequence[float]], how: Comparison) -> tu
         raise RecipeError("rewards: a group without rewards; write for example 1 0 0 0, or 1 0 0 0 / 1 1 1 0")
     if not all(abs(reward) <= LARGEST for reward in chain(*groups)):
         raise RecipeError(f"rewards: only finite numbers, of size {LARGEST:g} at most, can be compared")
-    batch = [reward for rewards in groups for reward in rewards]
-    return tuple(_group(rewards, batch, how) for rewards in groups)
+    return tuple(_group(rewards, groups, how) for rewards in groups)
 
 
 def explain_clip(old: float, new: float, advantage: float, low: float, high: float) -> ClipExplanation:
@@ -149,30 +172,50 @@ def explain_clip(old: float, new: float, advantage: float, low: float, high: flo
     )
 
 
-def _group(rewards: Sequence[float], batch: Sequence[float], how: Comparison) -> GroupExplanation:
+def _group(rewards: Sequence[float], groups: Sequence[Sequence[float]], how: Comparison) -> GroupExplanation:
     lowest, mean_above = _above(rewards)
-    deviation = math.sqrt(math.fsum((reward - lowest - mean_above) ** 2 for reward in rewards) / len(rewards))
-    advantages = tuple(
-        _divided(value, deviation) if how.divisor == "deviation" else value
-        for value in (_minus_baseline(index, rewards, batch, how) for index in range(len(rewards)))
-    )
+    divisor = _divisor(rewards, groups, how)
+    advantages = tuple(_divided(value, divisor) for value in _minus_baseline(rewards, groups, how))
     return GroupExplanation(
         rewards=tuple(rewards),
         mean=_decimal(lowest + mean_above),
-        deviation=deviation,
+        deviation=_deviation(rewards),
+        divisor=divisor,
         advantages=advantages,
         lesson=_lesson(rewards, advantages, how),
     )
 
 
-def _minus_baseline(index: int, rewards: Sequence[float], batch: Sequence[float], how: Comparison) -> float:
-    if how.baseline == "nothing":
-        return rewards[index]
-    lowest, mean_above = _above(batch if how.baseline == "batch" else rewards)
-    above = rewards[index] - lowest
+def _minus_baseline(rewards: Sequence[float], groups: Sequence[Sequence[float]], how: Comparison) -> tuple[float, ...]:
+    if how.baseline in ("nothing", "forecast"):
+        return tuple(rewards)
+    if how.divisor == "mean":
+        rewards = _successes(rewards)
+    lowest, mean_above = _above(list(chain(*groups)) if how.baseline == "batch" else rewards)
+    above = [reward - lowest for reward in rewards]
+    if how.baseline == "best":
+        return tuple(float(value == max(above) > 0) for value in above)
     if how.baseline == "siblings":
-        return above - (mean_above * len(rewards) - above) / max(1, len(rewards) - 1)
-    return above - mean_above
+        others = max(1, len(rewards) - 1)
+        return tuple(value - (mean_above * len(rewards) - value) / others for value in above)
+    return tuple(value - mean_above for value in above)
+
+
+def _divisor(rewards: Sequence[float], groups: Sequence[Sequence[float]], how: Comparison) -> float:
+    if how.divisor == "group deviation":
+        return _deviation(rewards)
+    if how.divisor == "batch deviation":
+        return _deviation(list(chain(*groups)))
+    if how.divisor == "centered deviation":
+        squares = math.fsum(len(group) * _deviation(group) ** 2 for group in groups)
+        return math.sqrt(squares / sum(map(len, groups)))
+    if how.divisor == "mean":
+        return math.fsum(_successes(rewards)) / len(rewards)
+    return 1.0
+
+
+def _successes(rewards: Sequence[float]) -> list[float]:
+    return [max(reward, 0.0) for reward in rewards]
 
 
 def _above(rewards: Sequence[float]) -> tuple[float, float]:
@@ -181,26 +224,37 @@ def _above(rewards: Sequence[float]) -> tuple[float, float]:
     return lowest, math.fsum(reward - lowest for reward in rewards) / len(rewards)
 
 
-def _divided(value: float, deviation: float) -> float:
-    return value / deviation if deviation > 0 else 0.0
+def _deviation(rewards: Sequence[float]) -> float:
+    lowest, mean_above = _above(rewards)
+    return math.sqrt(math.fsum((reward - lowest - mean_above) ** 2 for reward in rewards) / len(rewards))
+
+
+def _divided(value: float, divisor: float) -> float:
+    return value / divisor if divisor > 0 else 0.0
 
 
 def _lesson(rewards: Sequence[float], advantages: Sequence[float], how: Comparison) -> str:
     if how.within_group and len(rewards) == 1:
         return "One attempt has nothing to be compared with: its advantage is exactly 0 and it teaches nothing."
-    if len(set(rewards)) > 1:
+    if any(advantages) and len(set(rewards)) > 1:
         return _pushes(advantages)
     if not any(advantages):
-        why = {
-            "nothing": "Every reward is 0 and nothing is subtracted",
-            "batch": "All rewards are equal, and equal to the mean of the batch",
-        }.get(how.baseline, "All rewards are equal, so no attempt did better than another, whatever the reward was")
-        return f"{why}: every advantage is exactly 0 and the group teaches nothing."
-    against = "the batch" if how.baseline == "batch" else "0"
+        return f"{_why_nothing(rewards, how)}: every advantage is exactly 0 and the group teaches nothing."
+    against = {"batch": "the batch", "forecast": "the forecast, here 0,"}.get(how.baseline, "0")
     return (
         f"All rewards are equal and still every attempt gets the same push, because they are compared with {against} "
         "and not with each other: it says nothing about which attempt was better."
     )
+
+
+def _why_nothing(rewards: Sequence[float], how: Comparison) -> str:
+    if len(set(rewards)) > 1:
+        return "No reward is above 0, so none is a success"
+    return {
+        "nothing": "Every reward is 0 and nothing is subtracted",
+        "forecast": "Every reward is 0, and so is the forecast",
+        "batch": "All rewards are equal, and equal to the mean of the batch",
+    }.get(how.baseline, "All rewards are equal, so no attempt did better than another, whatever the reward was")
 
 
 def _pushes(advantages: Sequence[float]) -> str:

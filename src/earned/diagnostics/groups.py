@@ -42,17 +42,30 @@ def scored(group: RolloutGroup) -> list[Rollout]:
     return [rollout for rollout in group.rollouts if rollout.score.value is not None]
 
 
+def carries_signal(group: RolloutGroup) -> bool:
+    """Return whether the scored attempts of a group got different rewards."""
+    return len({rollout.score.value for rollout in scored(group)}) > 1
+
+
+def outcomes(groups: Sequence[RolloutGroup]) -> dict[str, tuple[bool, ...]]:
+    """Return by problem id whether each attempt that could be judged was right; empty where none could be."""
+    found: dict[str, tuple[bool, ...]] = {}
+    for group in groups:
+        verdicts = tuple(is_right(rollout.score) for rollout in scored(group))
+        found[group.prompt.problem.id] = found.get(group.prompt.problem.id, ()) + verdicts
+    return found
+
+
 def group_shares(groups: Sequence[RolloutGroup]) -> GroupShares:
     """Return the shares of mixed, all-right, all-wrong and zero-signal groups."""
-    usable = [attempts for attempts in map(scored, groups) if len(attempts) >= 2]
-    verdicts = [{is_right(rollout.score) for rollout in attempts} for attempts in usable]
-    equal = [len({rollout.score.value for rollout in attempts}) == 1 for attempts in usable]
+    usable = [group for group in groups if len(scored(group)) >= 2]
+    verdicts = [{is_right(rollout.score) for rollout in scored(group)} for group in usable]
     total = max(len(groups), 1)
     return GroupShares(
         mixed=verdicts.count({True, False}) / total,
         all_right=verdicts.count({True}) / total,
         all_wrong=verdicts.count({False}) / total,
-        zero_signal=sum(equal) / total,
+        zero_signal=sum(not carries_signal(group) for group in usable) / total,
         unusable=len(groups) - len(usable),
     )
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Protocol, TypeVar
 
 from earned.evaluation.statistics import pass_at_k
 from earned.vocabulary import Rollout, RolloutGroup
@@ -13,6 +14,23 @@ RIGHT = 1.0
 
 ReadAnswer = Callable[[str], Hashable | None]
 """What a check makes of an answer, equal for answers that it takes for the same; None when it makes nothing of it."""
+
+
+class OfProblem(Protocol):
+    """Whatever was found about one problem."""
+
+    @property
+    def id(self) -> str:
+        """The problem's id."""
+        ...
+
+    @property
+    def cluster(self) -> str | None:
+        """What the problem is one wording of."""
+        ...
+
+
+Found = TypeVar("Found", bound=OfProblem)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +103,7 @@ def majority_accuracy(votes: Sequence[tuple[Hashable, float]]) -> float:
     return fmean([value_of[answer] for answer, count in counts.items() if count == most] or [0.0])
 
 
-def unit_means(problems: Sequence[ProblemResult], value: Callable[[ProblemResult], float | None]) -> tuple[float, ...]:
+def unit_means(problems: Sequence[Found], value: Callable[[Found], float | None]) -> tuple[float, ...]:
     """Return [U] a unit's mean of `value` over its problems, in the order in which the units come.
 
     Problems where it is None are left out, and so is a unit that has no others.

@@ -72,9 +72,34 @@ def clustered_interval(values_per_unit: Sequence[float], samples: int) -> Interv
     if values_U.min() < 0 or values_U.max() > 1:
         half = _Z * math.sqrt(squared_error)
         return Interval(mean, mean - half, mean + half)
+    return _interval_of_share(mean, squared_error, units, samples)
+
+
+def jackknife_interval(share: float, without_each: Sequence[float], samples: int) -> Interval:
+    """Return the 95 % interval of a share that is no mean over units, such as a prediction of a fitted model.
+
+    Args:
+        share: The estimate from all units, in [0, 1].
+        without_each: [U], the estimates that leave out one unit each.
+        samples: Samples a problem.
+
+    Wilson's interval at the effective sample size of `clustered_interval`, with the squared error of the jackknife,
+    (U-1)/U sum (x_u - mean x)^2 (Efron and Stein 1981), in the place of s^2 / U; for a mean over units the two are the
+    same. A single unit has no spread, and counts as one trial.
+
+    >>> values = [0.0, 0.5, 1.0]
+    >>> jackknife_interval(0.5, [0.75, 0.5, 0.25], samples=4) == clustered_interval(values, samples=4)
+    True
+    """
+    units = len(without_each)
+    squared_error = (units - 1) * float(np.var(without_each)) if units > 1 else 0.0
+    return _interval_of_share(share, squared_error, units, samples)
+
+
+def _interval_of_share(share: float, squared_error: float, units: int, samples: int) -> Interval:
     # A spread too small to square without underflow says no more than none.
-    effective = mean * (1 - mean) / squared_error if squared_error > 0 else units
-    return wilson_interval(mean, min(max(effective, 1), units * samples))
+    effective = share * (1 - share) / squared_error if squared_error > 0 else units
+    return wilson_interval(share, min(max(effective, 1), units * samples))
 
 
 def wilson_interval(share: float, size: float) -> Interval:

@@ -1,6 +1,6 @@
 """The problems of a run by split, and the order in which they are trained."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from earned.randomness import generator
@@ -49,3 +49,12 @@ def step_problems(problems: ProblemSet, seed: int, step: int, count: int) -> tup
     epoch, place = divmod(step - 1, len(problems.train) // count)
     order = generator(seed, epoch, "problem order").permutation(len(problems.train))
     return tuple(problems.train[index] for index in order[place * count : (place + 1) * count])
+
+
+def further_problems(
+    problems: ProblemSet, seed: int, step: int, count: int, taken: Collection[str]
+) -> tuple[Problem, ...]:
+    """Return at most `count` training problems of step `step` beside those whose ids are `taken`, in random order."""
+    others = [problem for problem in problems.train if problem.id not in taken]
+    order = generator(seed, step, f"further problems after {len(taken)}").permutation(len(others))
+    return tuple(others[index] for index in order[:count])

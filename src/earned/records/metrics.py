@@ -82,6 +82,50 @@ METRICS = (
         "Problems with fewer than two scored attempts, where there is nothing to compare: should be 0.",
     ),
     Metric(
+        "groups/discarded",
+        "groups",
+        "Problems that were tried and left out because all their attempts got the same reward, others in their place.",
+    ),
+    Metric(
+        "groups/missing",
+        "groups",
+        "Problems still missing from the batch after the last refill: above 0 the bound (algorithm.refill_rounds) was "
+        "reached.",
+    ),
+    Metric(
+        "reward/used_mean",
+        "reward",
+        "Average reward of the completions that were trained on; reward/mean is of all that were sampled.",
+    ),
+    Metric(
+        "curriculum/preferred_share",
+        "share",
+        "Training problems whose measured pass rate is within curriculum.prefer: these are trained on most.",
+    ),
+    Metric(
+        "curriculum/untried_share",
+        "share",
+        "Training problems that no step has tried yet: falls to 0 as the run goes through them.",
+    ),
+    Metric(
+        "curriculum/outside_share",
+        "share",
+        "Training problems that were tried, are right too seldom or too often to be preferred, and are not given up: "
+        "tried again now and then.",
+    ),
+    Metric(
+        "curriculum/retired_share",
+        "share",
+        "Training problems that the policy has learned (curriculum.retire), which are only re-checked: when nearly "
+        "all are, give harder problems.",
+    ),
+    Metric(
+        "curriculum/parked_share",
+        "share",
+        "Training problems that were never solved in curriculum.park_after attempts, which are only re-checked: when "
+        "most are, give easier problems.",
+    ),
+    Metric(
         "completions/length_mean",
         "tokens",
         "Average length of a completion, its end-of-sequence token included: watch for growth without better answers.",
@@ -113,6 +157,36 @@ METRICS = (
         "stopped.",
     ),
     Metric(
+        "behaviour/verifying_share",
+        "share",
+        "Completions in which the writer says that a result is now checked, such as 'let me check: ...', counted by "
+        "phrases in English: compare with a control, because a phrase can be said without being meant.",
+    ),
+    Metric(
+        "behaviour/backtracking_share",
+        "share",
+        "Completions in which the writer takes back what was just written, such as 'wait, that is not right', counted "
+        "by phrases in English: a rise is worth something only beside a rise of accuracy.",
+    ),
+    Metric(
+        "behaviour/restarting_share",
+        "share",
+        "Completions in which the writer begins again or takes up another way, such as 'let me try a different "
+        "approach', counted by phrases in English.",
+    ),
+    Metric(
+        "behaviour/subgoals_share",
+        "share",
+        "Completions in which the writer announces a part of the work, such as 'first, find the price of one' or "
+        "'step 2:', counted by phrases in English.",
+    ),
+    Metric(
+        "behaviour/long_share",
+        "share",
+        "Completions longer than half of sampling.max_new_tokens: when it rises, the cut-off ones follow unless the "
+        "limit is raised.",
+    ),
+    Metric(
         "advantage/absolute_mean",
         "advantage",
         "Average size of the push on a completion, up or down: 0 means the step has nothing to teach.",
@@ -141,8 +215,13 @@ METRICS = (
     Metric(
         "update/ratio_deviation_max",
         "ratio",
-        "Largest distance of a probability ratio from 1 on the first pass, before any weight moved: anything but "
-        "nearly 0 means sampled and trained tokens are scored differently.",
+        "Largest distance of a token's probability ratio from 1 in any update of the step: 0 with one update a batch.",
+    ),
+    Metric(
+        "update/first_ratio_deviation_max",
+        "ratio",
+        "Largest distance of a probability ratio from 1 in the first update of the step, before any weight moved: "
+        "anything but nearly 0 means that two readings of the same tokens disagree.",
     ),
     Metric(
         "update/approx_kl_nats",
@@ -183,6 +262,35 @@ METRICS = (
         "deserve doubt.",
     ),
     Metric(
+        "divergence/completion_nats",
+        "nats",
+        "The same distance summed over a completion: what a target for the divergence is compared with.",
+    ),
+    Metric(
+        "divergence/weight",
+        "reward per nat",
+        "What a nat of distance costs: changes only where the divergence has a target.",
+    ),
+    Metric(
+        "critic/loss",
+        "reward squared",
+        "Half the squared error of the value model's forecasts, as it was trained: should fall from its first value.",
+    ),
+    Metric(
+        "critic/explained_variance",
+        "share",
+        "How much of the difference between returns the value model had forecast before it saw them: 1 all, 0 no more "
+        "than their mean, below 0 worse than that.",
+    ),
+    Metric("critic/value_mean", "reward", "Average forecast of the value model: should be near the average return."),
+    Metric("critic/return_mean", "reward", "Average of what the value model should have forecast."),
+    Metric(
+        "critic/value_right_mean",
+        "reward",
+        "Average forecast at the last token of right completions: above that of wrong ones once the model can tell.",
+    ),
+    Metric("critic/value_wrong_mean", "reward", "Average forecast at the last token of wrong completions."),
+    Metric(
         "sampler/logprob_difference_mean",
         "nats",
         "Average distance between the log-probability the sampler reported and the trainer's own: should be close "
@@ -202,7 +310,7 @@ METRICS = (
     Metric(
         "sampler/capped_share",
         "share",
-        "Tokens whose sampler correction reached its cap: should be close to 0.",
+        "Tokens whose sampler correction reached its cap or left them out: should be close to 0.",
     ),
     Metric("time/sample_seconds", "s", "Time spent writing completions: usually the largest part of a step."),
     Metric("time/score_seconds", "s", "Time spent judging completions: large values mean a slow check."),

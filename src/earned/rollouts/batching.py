@@ -28,16 +28,22 @@ Measured = TypeVar("Measured", bound=HasLength)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingRow:
-    """One rollout to train on: `TrainingRow(rollout=r, prompt=p, advantage=1.73)`."""
+    """One rollout to train on."""
 
     rollout: Rollout
     prompt: Prompt
-    advantage: float
+    advantages: Tensor
+    """float32 [completion length]."""
+
+    @property
+    def start(self) -> int:
+        """Tokens of the prompt, which is where the completion begins."""
+        return len(self.prompt.token_ids)
 
     @property
     def length(self) -> int:
         """Tokens of prompt and completion together."""
-        return len(self.prompt.token_ids) + self.rollout.completion.length
+        return self.start + self.rollout.completion.length
 
     @property
     def trained_tokens(self) -> int:
@@ -55,7 +61,7 @@ class TokenBatch:
     trained_BT: Tensor
     """bool, True where the policy sampled the token. Position 0 is never trained."""
     advantages_BT: Tensor
-    """float32, the row's advantage at every trained token, else 0."""
+    """float32, 0 where not trained."""
     sampler_logprobs_BT: Tensor
     """float32, 0 where not trained."""
     prompts: PromptLayout
@@ -63,10 +69,7 @@ class TokenBatch:
 
     def completion_values(self, values_BT: Tensor) -> list[list[float]]:
         """Cut each row's completion out of a `_BT` tensor."""
-        return [
-            values[len(row.prompt.token_ids) : row.length]
-            for row, values in zip(self.rows, values_BT.tolist(), strict=True)
-        ]
+        return [values[row.start : row.length] for row, values in zip(self.rows, values_BT.tolist(), strict=True)]
 
 
 def micro_batches(rows: Sequence[TrainingRow], max_tokens: int, device: torch.device) -> Iterator[TokenBatch]:
@@ -95,19 +98,18 @@ def token_batch(rows: Sequence[TrainingRow], device: torch.device) -> TokenBatch
     shape = (len(rows), padded_width(max(row.length for row in rows)))
     token_ids_BT = torch.zeros(shape, dtype=torch.int64)
     trained_BT = torch.zeros(shape, dtype=torch.bool)
-    sampler_logprobs_BT = torch.zeros(shape)
+    advantages_BT, sampler_logprobs_BT = torch.zeros(shape), torch.zeros(shape)
     for index, row in enumerate(rows):
         completion = row.rollout.completion
-        start = len(row.prompt.token_ids)
         token_ids_BT[index, : row.length] = torch.tensor((*row.prompt.token_ids, *completion.token_ids))
-        trained_BT[index, start : row.length] = torch.tensor(completion.sampled)
-        sampler_logprobs_BT[index, start : row.length] = torch.tensor(completion.sampler_logprobs)
-    advantages_B1 = torch.tensor([row.advantage for row in rows])[:, None]
+        trained_BT[index, row.start : row.length] = torch.tensor(completion.sampled)
+        advantages_BT[index, row.start : row.length] = row.advantages
+        sampler_logprobs_BT[index, row.start : row.length] = torch.tensor(completion.sampler_logprobs)
     return TokenBatch(
         rows=tuple(rows),
         token_ids_BT=token_ids_BT.to(device),
         trained_BT=trained_BT.to(device),
-        advantages_BT=(advantages_B1 * trained_BT).to(device),
+        advantages_BT=(advantages_BT * trained_BT).to(device),
         sampler_logprobs_BT=sampler_logprobs_BT.to(device),
         prompts=_prompt_layout(rows, device),
     )

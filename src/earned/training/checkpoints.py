@@ -1,12 +1,13 @@
 """Checkpoints: an ordinary model folder plus `trainer_state/`, written aside, synced, then renamed into place.
 
-Randomness is a function of (seed, step, ...), so weights, optimiser states and a few counters are all there is to save.
+Randomness is a function of (seed, step, ...), so weights, optimiser states and the progress are all there is to save.
 """
 
 import json
 import os
 import shutil
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -15,25 +16,25 @@ from safetensors.torch import load_file, save_file
 from earned.errors import RecordError
 from earned.optimization.optimizer import Optimizer
 from earned.policy.load import Policy, save_policy
+from earned.training.critic import Critic
+from earned.training.progress import Progress, from_json, to_json
+from earned.vocabulary import Prompt
 
 STATE = "trainer_state"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Progress:
-    """Where a run is; with the weights and the optimiser states, everything it needs to go on."""
+@dataclass(frozen=True, kw_only=True)
+class Learners:
+    """What training changes."""
 
-    step: int = 0
-    policy_version: int = 0
-    """Updates the weights have seen."""
-    empty_steps: int = 0
-    """Steps in a row, up to now, in which no group carried signal."""
+    policy: Policy
+    optimizer: Optimizer
+    critic: Critic | None
 
 
 def save_checkpoint(
     folder: Path,
-    policy: Policy,
-    optimizer: Optimizer,
+    learners: Learners,
     progress: Progress,
     *,
     keep_last: int,
@@ -52,9 +53,12 @@ def save_checkpoint(
     try:
         shutil.rmtree(aside, ignore_errors=True)
         (aside / STATE).mkdir(parents=True)
-        save_policy(policy, aside)
-        save_file(optimizer.state(), aside / STATE / "optimizer.safetensors")
-        (aside / STATE / "progress.json").write_text(json.dumps(asdict(progress)) + "\n")
+        save_policy(learners.policy, aside)
+        save_file(learners.optimizer.state(), aside / STATE / "optimizer.safetensors")
+        if learners.critic is not None:
+            learners.critic.model.save(aside / STATE / "critic.safetensors")
+            save_file(learners.critic.optimizer.state(), aside / STATE / "critic_optimizer.safetensors")
+        (aside / STATE / "progress.json").write_text(to_json(progress), encoding="utf-8")
         if card is not None:
             (aside / "README.md").write_text(card, encoding="utf-8")
         for path in [*aside.rglob("*"), aside]:
@@ -80,20 +84,23 @@ def checkpoints(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("step_*") if (path / STATE / "progress.json").is_file())
 
 
-def load_progress(checkpoint: Path, optimizer: Optimizer) -> Progress:
-    """Restore the optimiser's states and return where the run was; the weights are loaded as any model folder is."""
-    optimizer.load_state(load_file(checkpoint / STATE / "optimizer.safetensors"))
-    return _read_progress(checkpoint)
+def load_progress(checkpoint: Path, learners: Learners, prompts: Mapping[str, Prompt]) -> Progress:
+    """Restore the states of the optimisers and the value model, and return where the run was.
+
+    The policy's weights are loaded as any model folder is. `prompts` are those of the training problems, by their id.
+    """
+    state = checkpoint / STATE
+    learners.optimizer.load_state(load_file(state / "optimizer.safetensors"))
+    if learners.critic is not None:
+        learners.critic.model.restore(state / "critic.safetensors")
+        learners.critic.optimizer.load_state(load_file(state / "critic_optimizer.safetensors"))
+    return from_json((state / "progress.json").read_text(encoding="utf-8"), prompts)
 
 
 def saved_step(folder: Path) -> int:
     """Return the step of the newest finished checkpoint, 0 where there is none."""
     saved = checkpoints(folder)
-    return _read_progress(saved[-1]).step if saved else 0
-
-
-def _read_progress(checkpoint: Path) -> Progress:
-    return Progress(**json.loads((checkpoint / STATE / "progress.json").read_text()))
+    return int(json.loads((saved[-1] / STATE / "progress.json").read_text(encoding="utf-8"))["step"]) if saved else 0
 
 
 def _sync(path: Path) -> None:

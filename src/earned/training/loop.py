@@ -3,22 +3,22 @@
 Records, evaluation and checkpoints are handed in by `api.py`, so that nothing which reports can reach the reward.
 """
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from earned.algorithms.divergence_weight import adapted_weight
 from earned.algorithms.named import Algorithm
-from earned.optimization.schedule import warmup_constant
 from earned.policy.load import Policy
 from earned.recipe import Recipe
-from earned.rollouts.collect import ScoreAttempts, scored_groups
-from earned.rollouts.engine import Draw, Engine, SamplingSettings
-from earned.training.advantages import group_advantages, with_contributions
-from earned.training.checkpoints import Progress
+from earned.rollouts.engine import Engine
+from earned.training.actor_critic import ActorCritic
+from earned.training.advantages import with_contributions
+from earned.training.batches import BatchSource
+from earned.training.clock import Clock
+from earned.training.credit import CreditAssigner
+from earned.training.progress import Progress
 from earned.training.update import Updater, UpdateReport
-from earned.vocabulary import Prompt, RolloutGroup
+from earned.vocabulary import RolloutGroup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,8 @@ class StepOutcome:
     progress: Progress
     groups: tuple[RolloutGroup, ...]
     """With what each part of a reward contributed to the advantage."""
+    discarded: tuple[RolloutGroup, ...]
+    """Sampled, but not trained on for want of signal."""
     advantages: dict[str, float]
     """By rollout id."""
     report: UpdateReport
@@ -66,11 +68,10 @@ class Training:
     recipe: Recipe
     algorithm: Algorithm
     policy: Policy
-    prompts_of: Callable[[int], tuple[Prompt, ...]]
-    """The training prompts of a step, a function of the step alone."""
     engine: Engine
-    score: ScoreAttempts
-    updater: Updater
+    batches: BatchSource
+    assigner: CreditAssigner
+    updater: Updater | ActorCritic
     observer: Observer
 
 
@@ -82,76 +83,47 @@ def train(training: Training, progress: Progress) -> Progress:
         observer.evaluate(0)
     while progress.step < recipe.steps and not observer.stop_requested():
         clock = Clock()
-        step = progress.step + 1
-        draw = Draw(seed=recipe.seed, step=step, purpose="train")
-        with clock.part("sample"):
-            prompts = training.prompts_of(step)
-            completions = training.engine.generate(prompts, sampling_settings(recipe), draw)
-        with clock.part("score"):
-            groups = scored_groups(prompts, completions, training.score, draw)
+        progress = training.batches.sampled_ahead(progress, clock)
+        batch = progress.pending[0]
         with clock.part("update"):
-            advantages = group_advantages(groups, training.algorithm)
-            report = training.updater.update(groups, advantages, learning_rate(recipe, step))
-            progress = advanced(progress, report)
+            credit = training.assigner.assign(batch.groups, progress.divergence_weight)
+            report = training.updater.update(batch.groups, credit, batch.step)
+            progress = advanced(progress, report, training.algorithm)
             training.engine.load_weights(training.policy, progress.policy_version)
-        if due(step, recipe.evaluation.every, recipe.steps):
+        if due(progress.step, recipe.evaluation.every, recipe.steps):
             with clock.part("evaluate"):
-                observer.evaluate(step)
+                observer.evaluate(progress.step)
         outcome = StepOutcome(
             progress=progress,
-            groups=with_contributions(groups, training.algorithm),
-            advantages=advantages,
+            groups=with_contributions(batch.groups, training.algorithm),
+            discarded=batch.discarded,
+            advantages=credit.advantages,
             report=report,
             seconds=clock.read(),
         )
         observer.record(outcome)
-        if observer.checkpoint_due(step):
+        if observer.checkpoint_due(progress.step):
             observer.save(progress)
     return progress
 
 
-def sampling_settings(recipe: Recipe) -> SamplingSettings:
-    """Return how training samples are drawn."""
-    sampling = recipe.sampling
-    return SamplingSettings(
-        group_size=sampling.group_size, temperature=sampling.temperature, max_new_tokens=sampling.max_new_tokens
-    )
-
-
-def learning_rate(recipe: Recipe, step: int) -> float:
-    """Return the learning rate of a step."""
-    return warmup_constant(step, recipe.optim.learning_rate, recipe.optim.warmup_steps)
-
-
-def advanced(progress: Progress, report: UpdateReport) -> Progress:
-    """Return the progress after one more step."""
+def advanced(progress: Progress, report: UpdateReport, algorithm: Algorithm) -> Progress:
+    """Return the progress after one more step, with its batch used up."""
+    batch, *pending = progress.pending
+    weight, target = progress.divergence_weight, algorithm.divergence_target
+    nats = report.metrics.get("divergence/completion_nats")
+    if target is not None and nats is not None:
+        weight = adapted_weight(weight, nats, target, sum(len(group.rollouts) for group in batch.groups))
     return replace(
         progress,
-        step=progress.step + 1,
+        step=batch.step,
         policy_version=progress.policy_version + report.updates,
-        empty_steps=0 if report.updates else progress.empty_steps + 1,
+        empty_steps=progress.empty_steps + 1 if report.empty else 0,
+        divergence_weight=weight,
+        pending=tuple(pending),
     )
 
 
 def due(step: int, every: int, last: int) -> bool:
     """Return whether something done every so many steps, and always at the last, is done at this one."""
     return step % every == 0 or step == last
-
-
-@dataclass
-class Clock:
-    """Wall-clock seconds of the parts of a step."""
-
-    started: float = field(default_factory=time.perf_counter)
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def part(self, name: str) -> Iterator[None]:
-        """Add the time spent inside to a part."""
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-
-    def read(self) -> dict[str, float]:
-        """Return the parts so far and the total since the step began."""
-        return {**self.seconds, "total": time.perf_counter() - self.started}

@@ -13,13 +13,15 @@ import torch
 from torch import Tensor
 
 from earned.algorithms.aggregation import Counts, weighted_sum
-from earned.algorithms.corrections import truncated_importance_weights
+from earned.algorithms.corrections import token_truncate
 from earned.algorithms.named import Algorithm
 from earned.diagnostics.policy_shift import ShiftSums, TokenShift
 from earned.optimization.optimizer import Optimizer
-from earned.policy.load import Policy
-from earned.policy.logprobs import shared_prompt_scores
-from earned.rollouts.batching import TokenBatch, TrainingRow, micro_batches
+from earned.optimization.schedule import warmup_constant
+from earned.rollouts.batching import TokenBatch, TrainingRow
+from earned.training.advantages import is_trained
+from earned.training.credit import Credit
+from earned.training.forward import Forward, stacked
 from earned.training.reference import Reference
 from earned.vocabulary import RolloutGroup, TokenDetail
 
@@ -31,11 +33,10 @@ WATCHED_WEIGHTS = 4096
 class UpdateSettings:
     """What an update needs beside the algorithm."""
 
-    temperature: float
-    """Of the sampling: the distribution trained on is the one sampled."""
+    learning_rate: float
+    """After the warm-up."""
+    warmup_steps: int
     max_new_tokens: int
-    tokens_per_micro_batch: int
-    precision: torch.dtype
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,9 @@ class UpdateReport:
     """What an update did."""
 
     updates: int
-    """Times the weights changed; 0 for an empty step."""
+    """Times the policy's weights changed."""
+    empty: bool
+    """True when nothing in the batch could have changed them."""
     metrics: dict[str, float]
     details: tuple[TokenDetail, ...]
     """One per rollout that went through the forward pass."""
@@ -54,77 +57,87 @@ class Updater:
 
     def __init__(
         self,
-        policy: Policy,
+        forward: Forward,
         optimizer: Optimizer,
         algorithm: Algorithm,
-        settings: UpdateSettings,
         reference: Reference | None,
+        settings: UpdateSettings,
     ) -> None:
-        assert (reference is not None) == (algorithm.divergence is not None)
-        self._policy = policy
+        self._forward = forward
         self._optimizer = optimizer
         self._algorithm = algorithm
+        self._reference = reference if algorithm.divergence_in == "loss" else None
         self._settings = settings
-        self._reference = reference
 
-    def update(
-        self, groups: Sequence[RolloutGroup], advantages: Mapping[str, float], learning_rate: float
-    ) -> UpdateReport:
-        """Train on one batch of groups: `epochs` passes over it, each in `mini_batches` parts of whole groups.
+    def update(self, groups: Sequence[RolloutGroup], credit: Credit, step: int) -> UpdateReport:
+        """Train on the groups of one step: `epochs` passes over them, each in `mini_batches` parts of whole groups.
 
         Raises:
             EngineError: the gradient was not finite several updates in a row.
         """
-        minis = [_rows(part, advantages) for part in _split(groups, self._algorithm.mini_batches)]
+        minis = [self._rows(part, credit) for part in _split(groups, self._algorithm.mini_batches)]
         if not any(self._live(row) for mini in minis for row in mini):
-            return UpdateReport(updates=0, metrics={"update/empty": 1.0, "update/trained_rows_share": 0.0}, details=())
-        sums = ShiftSums()
+            return nothing_learned(credit, empty=True)
         passes = [mini for _ in range(self._algorithm.epochs) for mini in minis]
-        old = self._old_logprobs(minis) if len(passes) > 1 else {}
+        old = credit.old_logprobs or (self._old_logprobs(minis) if len(passes) > 1 else {})
         before = self._watched_weights()
+        learning_rate = warmup_constant(step, self._settings.learning_rate, self._settings.warmup_steps)
+        sums = ShiftSums()
         details: dict[str, TokenDetail] = {}
         norms: list[float] = []
         for mini in passes:
             live = [row for row in mini if self._live(row)]
             if live:
-                seen = self._accumulate(live, self._counts(mini), old, sums)
+                seen = self._accumulate(live, self._counts(mini), old, credit.divergence_weight, sums)
                 details |= {detail.rollout_id: detail for detail in seen}
                 norms.append(self._optimizer.step(learning_rate))
+                sums.end_of_update()
         finite = [norm for norm in norms if math.isfinite(norm)]
-        metrics = sums.metrics() | {
-            "update/empty": 0.0,
-            "update/grad_norm": sum(finite) / len(finite) if finite else math.nan,
-            "update/learning_rate": learning_rate,
-            "update/skipped": float(len(norms) - len(finite)),
-            "update/trained_rows_share": len(details) / sum(len(mini) for mini in minis),
-            "update/weights_changed_share": (self._watched_weights() != before).float().mean().item(),
-        }
-        return UpdateReport(
-            updates=len(finite), metrics=metrics, details=self._with_after(tuple(details.values()), minis)
+        metrics = (
+            credit.metrics
+            | sums.metrics()
+            | {
+                "update/empty": 0.0,
+                "update/grad_norm": sum(finite) / len(finite) if finite else math.nan,
+                "update/learning_rate": learning_rate,
+                "update/skipped": float(len(norms) - len(finite)),
+                "update/trained_rows_share": len(details) / sum(len(mini) for mini in minis),
+                "update/weights_changed_share": (self._watched_weights() != before).float().mean().item(),
+            }
         )
+        shown = self._with_after(tuple(details.values()), minis)
+        return UpdateReport(updates=len(finite), empty=False, metrics=metrics, details=shown)
 
     def _accumulate(
-        self, rows: Sequence[TrainingRow], counts: Counts, old: Mapping[str, Tensor], sums: ShiftSums
+        self,
+        rows: Sequence[TrainingRow],
+        counts: Counts,
+        old: Mapping[str, Tensor],
+        divergence_weight: float,
+        sums: ShiftSums,
     ) -> list[TokenDetail]:
         """Add the gradient of one mini-batch, micro-batch by micro-batch."""
         details: list[TokenDetail] = []
-        for batch in micro_batches(rows, self._settings.tokens_per_micro_batch, self._policy.device):
-            details += self._micro_step(batch, counts, _stacked(batch, old), sums)
+        for batch in self._forward.micro_batches(rows):
+            old_BT = stacked(batch, old) if old else None
+            details += self._micro_step(batch, counts, old_BT, divergence_weight, sums)
         return details
 
     def _micro_step(
-        self, batch: TokenBatch, counts: Counts, old_BT: Tensor | None, sums: ShiftSums
+        self, batch: TokenBatch, counts: Counts, old_BT: Tensor | None, divergence_weight: float, sums: ShiftSums
     ) -> list[TokenDetail]:
         algorithm, trained_BT = self._algorithm, batch.trained_BT
-        policy_BT, entropy_BT = self._scores(batch)
+        policy_BT, entropy_BT = self._forward.scores(batch)
         old_BT = policy_BT.detach() if old_BT is None else old_BT
-        surrogate = algorithm.surrogate(policy_BT, old_BT, batch.advantages_BT, algorithm.clip_low, algorithm.clip_high)
-        cap = algorithm.sampler_correction_cap
-        correction_BT = truncated_importance_weights(old_BT, batch.sampler_logprobs_BT, cap or math.inf)
-        loss_BT = surrogate.loss_BT * correction_BT if cap else surrogate.loss_BT
+        clips = algorithm.clip_low, algorithm.clip_high
+        surrogate = algorithm.surrogate(policy_BT, old_BT, batch.advantages_BT, trained_BT, *clips)
+        correct = algorithm.sampler_correction
+        cap = algorithm.sampler_correction_cap if correct else math.inf
+        correction_BT = (correct or token_truncate)(old_BT, batch.sampler_logprobs_BT, trained_BT, cap)
+        loss_BT = surrogate.loss_BT * correction_BT if correct else surrogate.loss_BT
         divergence_BT = self._divergence(batch, policy_BT)
         if divergence_BT is not None:
-            loss_BT = loss_BT + algorithm.divergence_weight * divergence_BT
+            loss_BT = loss_BT + divergence_weight * divergence_BT
         loss = weighted_sum(loss_BT, algorithm.aggregation(trained_BT, counts))
         loss.backward()
         shift = TokenShift(
@@ -143,32 +156,12 @@ class Updater:
     def _divergence(self, batch: TokenBatch, policy_BT: Tensor) -> Tensor | None:
         if self._reference is None or self._algorithm.divergence is None:
             return None
-        with self._policy.computing_in(self._settings.precision):
-            reference_BT = self._reference.logprobs(batch, self._settings.temperature)
-        return self._algorithm.divergence(policy_BT, reference_BT)
+        return self._algorithm.divergence(policy_BT, self._forward.reference_logprobs(self._reference, batch))
 
-    def _scores(self, batch: TokenBatch) -> tuple[Tensor, Tensor]:
-        with self._policy.computing_in(self._settings.precision):
-            return shared_prompt_scores(
-                self._policy.model,
-                batch.token_ids_BT,
-                batch.trained_BT,
-                batch.prompts,
-                self._settings.temperature,
-            )
-
-    @torch.no_grad()
     def _old_logprobs(self, minis: Sequence[Sequence[TrainingRow]]) -> dict[str, Tensor]:
-        """Return the log-probabilities of every live row's completion before the first update, by rollout id."""
-        live = [row for mini in minis for row in mini if self._live(row)]
-        old: dict[str, Tensor] = {}
-        for batch in micro_batches(live, self._settings.tokens_per_micro_batch, self._policy.device):
-            values_BT = self._scores(batch)[0]
-            for row, values_T in zip(batch.rows, values_BT, strict=True):
-                old[row.rollout.id] = values_T[: row.length].clone()
-        return old
+        """Return the log-probabilities of every live row's completion before the first update."""
+        return self._forward.policy_logprobs([row for mini in minis for row in mini if self._live(row)])
 
-    @torch.no_grad()
     def _with_after(
         self, details: tuple[TokenDetail, ...], minis: Sequence[Sequence[TrainingRow]]
     ) -> tuple[TokenDetail, ...]:
@@ -176,15 +169,21 @@ class Updater:
         rows = {row.rollout.id: row for mini in minis for row in mini}
         problem_id = rows[details[0].rollout_id].prompt.problem.id
         shown = [row for row in rows.values() if row.prompt.problem.id == problem_id and self._live(row)]
-        after: dict[str, tuple[float, ...]] = {}
-        for batch in micro_batches(shown, self._settings.tokens_per_micro_batch, self._policy.device):
-            for row, values in zip(batch.rows, batch.completion_values(self._scores(batch)[0]), strict=True):
-                after[row.rollout.id] = tuple(values)
+        after = {name: tuple(values_T.tolist()) for name, values_T in self._forward.policy_logprobs(shown).items()}
         return tuple(replace(detail, after_logprobs=after.get(detail.rollout_id)) for detail in details)
+
+    def _rows(self, groups: Sequence[RolloutGroup], credit: Credit) -> list[TrainingRow]:
+        """Return what may be trained on; the rest is not counted either."""
+        return [
+            TrainingRow(rollout=rollout, prompt=group.prompt, advantages=credit.by_token[rollout.id])
+            for group in groups
+            for rollout in group.rollouts
+            if is_trained(rollout, self._algorithm)
+        ]
 
     def _live(self, row: TrainingRow) -> bool:
         """Whether a row can move the weights: by its advantage, or because a divergence touches every row."""
-        return row.advantage != 0.0 or self._reference is not None
+        return bool(row.advantages.any()) or self._reference is not None
 
     def _counts(self, rows: Sequence[TrainingRow]) -> Counts:
         return Counts(
@@ -195,35 +194,22 @@ class Updater:
 
     def _watched_weights(self) -> Tensor:
         parts = []
-        for parameter in self._policy.parameters().values():
+        for parameter in self._forward.policy.parameters().values():
             flat = parameter.detach().flatten()
             parts.append(flat[:: max(1, len(flat) // WATCHED_WEIGHTS)].clone())
         return torch.cat(parts)
 
 
-def _rows(groups: Sequence[RolloutGroup], advantages: Mapping[str, float]) -> list[TrainingRow]:
-    """Return the scored rollouts of the groups; what could not be judged is neither trained on nor counted."""
-    return [
-        TrainingRow(rollout=rollout, prompt=group.prompt, advantage=advantages[rollout.id])
-        for group in groups
-        for rollout in group.rollouts
-        if rollout.score.value is not None
-    ]
+def nothing_learned(credit: Credit, *, empty: bool) -> UpdateReport:
+    """Return the report of a step that left the policy as it was."""
+    metrics = credit.metrics | {"update/empty": float(empty), "update/trained_rows_share": 0.0}
+    return UpdateReport(updates=0, empty=empty, metrics=metrics, details=())
 
 
 def _split(groups: Sequence[RolloutGroup], parts: int) -> list[Sequence[RolloutGroup]]:
     """Cut the groups into `parts` runs whose sizes differ by one at most."""
     bounds = [round(part * len(groups) / parts) for part in range(parts + 1)]
     return [groups[start:end] for start, end in pairwise(bounds)]
-
-
-def _stacked(batch: TokenBatch, old: Mapping[str, Tensor]) -> Tensor | None:
-    if not old:
-        return None
-    old_BT = torch.zeros(batch.token_ids_BT.shape, device=batch.token_ids_BT.device)
-    for index, row in enumerate(batch.rows):
-        old_BT[index, : row.length] = old[row.rollout.id]
-    return old_BT
 
 
 def _details(batch: TokenBatch, shift: TokenShift) -> list[TokenDetail]:
