@@ -203,6 +203,11 @@ def _algorithm(recipe: Recipe) -> Algorithm:
         if chosen or recipe.critic.model is not None:
             raise RecipeError(f"critic: {recipe.algorithm.name!r} has no value model; leave [critic] out, or use 'ppo'")
         return algorithm
+    if recipe.algorithm.advantage is not None:
+        raise RecipeError(
+            f"algorithm.advantage: {recipe.algorithm.name!r} takes its advantages from a value model; leave it out, or "
+            "choose a row without one"
+        )
     return replace(algorithm, critic=replace(algorithm.critic, **chosen))
 
 

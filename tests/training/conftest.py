@@ -196,10 +196,10 @@ def untrained_model(tmp_path_factory) -> str:
 
 @pytest.fixture
 def assembled_of(untrained_model) -> Iterator[Callable[..., Assembled]]:
-    """The parts of a small run on the untrained model; `changes` replace tables of its recipe."""
+    """The parts of a small run on the untrained model, or as they go on from a checkpoint; `changes` replace tables."""
     with WorkerPool(1) as pool:
 
-        def build(rewards: Mapping, **changes) -> Assembled:
+        def build(rewards: Mapping, continued: str | None = None, **changes) -> Assembled:
             table = {
                 "model": untrained_model,
                 "steps": 4,
@@ -210,6 +210,6 @@ def assembled_of(untrained_model) -> Iterator[Callable[..., Assembled]]:
                 "evaluation": {"every": 2},
             }
             recipe = validate(Recipe, {**table, **changes})
-            return assemble(task_of(recipe, pool, None), untrained_model)
+            return assemble(task_of(recipe, pool, None), continued or untrained_model)
 
         yield build

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.training.witness import Witness
 
 from earned.algorithms.named import resolve
 from earned.assembly import training_of as training_of_parts
@@ -14,31 +15,6 @@ from earned.training.update import UpdateReport
 
 RANDOM = {"allow": ["random_reward"], "luck": {"check": "random"}}
 SAME = {"allow": ["constant_reward"], "same": {"check": "constant"}}
-
-
-class Witness:
-    """An observer that remembers what it was told, and stops the run when it is told to."""
-
-    def __init__(self, save_at=(), stop_after=None):
-        self.calls, self.outcomes, self.saved = [], [], []
-        self.save_at, self.stop_after = save_at, stop_after
-
-    def evaluate(self, step):
-        self.calls.append(f"evaluate {step}")
-
-    def record(self, outcome):
-        self.calls.append(f"record {outcome.progress.step}")
-        self.outcomes.append(outcome)
-
-    def save(self, progress):
-        self.calls.append(f"save {progress.step}")
-        self.saved.append(progress)
-
-    def checkpoint_due(self, step):
-        return step in self.save_at
-
-    def stop_requested(self):
-        return self.stop_after is not None and len(self.outcomes) >= self.stop_after
 
 
 @pytest.fixture
