@@ -20,7 +20,7 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -164,14 +164,19 @@ def read_outcomes(file: Path) -> list[Outcome]:
         return [outcome.validate_python(line) for line in csv.DictReader(lines)]
 
 
-def write_outcomes(file: Path, outcomes: Sequence[Outcome]) -> None:
-    """Write all lines aside and put them in place at once, in the order of the table of algorithms."""
+def in_order(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Return the outcomes in the order of the table of algorithms, then of their seeds."""
     order = list(ALGORITHMS)
+    return sorted(outcomes, key=lambda outcome: (order.index(outcome.row), outcome.seed))
+
+
+def write_outcomes(file: Path, outcomes: Sequence[Outcome]) -> None:
+    """Write all lines aside and put them in place at once."""
     aside = file.with_suffix(".writing")
     with aside.open("w", encoding="utf-8", newline="") as lines:
         table = csv.DictWriter(lines, [field.name for field in fields(Outcome)], lineterminator="\n")
         table.writeheader()
-        for outcome in sorted(outcomes, key=lambda outcome: (order.index(outcome.row), outcome.seed)):
+        for outcome in in_order(outcomes):
             values = asdict(outcome)
             table.writerow(
                 {key: round(value, 4) if isinstance(value, float) else value for key, value in values.items()}
@@ -194,7 +199,7 @@ def sweep(wanted: Sequence[tuple[str, int]], cpu_seconds: float, held_out: int, 
             write_outcomes(file, list(outcomes.values()))
             said = outcome.failure or f"{outcome.before:.3f} -> {outcome.after:.3f} in {outcome.steps} steps"
             print(f"[{done}/{len(missing)}] {outcome.row} seed {outcome.seed}: {said}", file=sys.stderr, flush=True)
-    return [outcomes[key] for key in sorted(outcomes, key=lambda key: (list(ALGORITHMS).index(key[0]), key[1]))]
+    return in_order(outcomes.values())
 
 
 @dataclass(frozen=True, kw_only=True)

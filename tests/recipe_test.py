@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from earned.errors import RecipeError
+from earned.errors import RecipeError, did_you_mean
 from earned.pretrain_recipe import PretrainRecipe
 from earned.recipe import EveryN, Recipe
-from earned.recipe_file import did_you_mean, load, nested, shipped, to_toml, validate
+from earned.recipe_file import load, nested, shipped, to_toml, validate
 
 ANSWER = {"rewards": {"answer": {"check": "number"}}}
 RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))

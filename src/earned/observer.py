@@ -114,7 +114,7 @@ class RunObserver:
     def record(self, outcome: StepOutcome) -> None:
         """Queue everything about a step for the record."""
         start = time.perf_counter()
-        step, sampled = outcome.progress.step, (*outcome.groups, *outcome.discarded)
+        step, sampled = outcome.progress.step, outcome.sampled
         untrained = {rollout.id: 0.0 for group in outcome.discarded for rollout in group.rollouts}
         advantages, details = outcome.advantages | untrained, outcome.report.details
         self.writer.rollouts(step, "train", sampled, advantages, details, self._keeps_tokens(step))
@@ -177,7 +177,7 @@ class RunObserver:
         } | ({"reward/used_mean": sum(used) / len(used)} if used else {})
 
     def _throughput(self, outcome: StepOutcome) -> dict[str, float]:
-        tokens = sum(r.completion.length for g in (*outcome.groups, *outcome.discarded) for r in g.rollouts)
+        tokens = sum(r.completion.length for group in outcome.sampled for r in group.rollouts)
         timed = {f"time/{part}_seconds": outcome.seconds.get(part, 0.0) for part in ("sample", "score", "update")}
         return timed | {
             "time/evaluate_seconds": outcome.seconds.get("evaluate", 0.0),

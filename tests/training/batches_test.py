@@ -1,17 +1,13 @@
 """Which weights sample a batch, which problems go into it, and what becomes of those without signal."""
 
 import pytest
-from tests.training.witness import Witness
+from tests.training.runs import RANDOM, SAME, SAMPLING, Witness
 
 from earned.assembly import training_of
 from earned.errors import RecipeError
 from earned.policy.load import fingerprint
 from earned.training.loop import train
 from earned.training.progress import Progress
-
-RANDOM = {"allow": ["random_reward"], "luck": {"check": "random"}}
-SAME = {"allow": ["constant_reward"], "same": {"check": "constant"}}
-SAMPLING = {"prompts_per_step": 3, "group_size": 4, "max_new_tokens": 6}
 
 
 @pytest.fixture

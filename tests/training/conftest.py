@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 import torch
-from torch import nn
-from transformers.models.llama.modeling_llama import LlamaRMSNorm
+from bench.peers.double_precision import in_double_precision
+from tests.training.runs import SAMPLING
 
 from earned.algorithms.named import Algorithm, resolve
 from earned.assembly import Assembled, assemble
@@ -93,17 +93,6 @@ class Bench:
     @property
     def weights(self) -> torch.Tensor:
         return flat(list(self.policy.parameters().values()))
-
-
-def in_double_precision(model: nn.Module) -> None:
-    """Make the model float64 throughout: the library's own normalisation rounds to float32 whatever it is given."""
-    model.double()
-    for parent in list(model.modules()):
-        for name, norm in parent.named_children():
-            if isinstance(norm, LlamaRMSNorm):
-                double = nn.RMSNorm(norm.weight.shape, eps=norm.variance_epsilon, dtype=torch.float64)
-                double.load_state_dict(norm.state_dict())
-                setattr(parent, name, double)
 
 
 def build_bench(
@@ -205,7 +194,7 @@ def assembled_of(untrained_model) -> Iterator[Callable[..., Assembled]]:
                 "steps": 4,
                 "problems": {"options": {"terms": [2, 2], "digits": 1}, "train": 12, "validation": 0, "held_out": 0},
                 "rewards": rewards,
-                "sampling": {"prompts_per_step": 3, "group_size": 4, "max_new_tokens": 6},
+                "sampling": SAMPLING,
                 "optim": {"learning_rate": 1e-3, "warmup_steps": 2},
                 "evaluation": {"every": 2},
             }

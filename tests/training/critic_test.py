@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from tests.training.witness import Witness
+from tests.training.runs import RANDOM, Witness
 
 from earned.assembly import assigner, forward, training_of
 from earned.errors import RecipeError
@@ -13,7 +13,6 @@ from earned.training.forward import scored_rows
 from earned.training.loop import train
 from earned.training.progress import Progress
 
-RANDOM = {"allow": ["random_reward"], "luck": {"check": "random"}}
 PPO = {"name": "ppo", "mini_batches": 1}
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.training.witness import Witness
+from tests.training.runs import RANDOM, SAME, Witness
 
 from earned.algorithms.named import resolve
 from earned.assembly import training_of as training_of_parts
@@ -12,9 +12,6 @@ from earned.training.clock import Clock
 from earned.training.loop import advanced, due, train
 from earned.training.progress import Batch, Progress
 from earned.training.update import UpdateReport
-
-RANDOM = {"allow": ["random_reward"], "luck": {"check": "random"}}
-SAME = {"allow": ["constant_reward"], "same": {"check": "constant"}}
 
 
 @pytest.fixture

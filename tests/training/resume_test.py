@@ -1,7 +1,7 @@
 """A run that was interrupted and went on ends with the same weights, to the bit, as one that was not."""
 
 import pytest
-from tests.training.witness import Witness
+from tests.training.runs import RANDOM, SAMPLING, Witness
 
 from earned.assembly import training_of, training_prompts
 from earned.policy.load import fingerprint
@@ -9,8 +9,6 @@ from earned.training.checkpoints import load_progress, save_checkpoint
 from earned.training.loop import train
 from earned.training.progress import Progress
 
-RANDOM = {"allow": ["random_reward"], "luck": {"check": "random"}}
-SAMPLING = {"prompts_per_step": 3, "group_size": 4, "max_new_tokens": 6}
 CHANGES = {
     "plain": {},
     "ppo": {"algorithm": {"name": "ppo", "mini_batches": 2}, "critic": {"warmup_steps": 1}},

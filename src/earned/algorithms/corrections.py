@@ -3,8 +3,7 @@
 Shapes: B sequences, T tokens, N weights. The sampler and the trainer compute the same log-probability with different
 kernels or precision, or the sampler is a version behind; the weight brings the expectation back. Every correction takes
 `old_logprobs_BT` and `sampler_logprobs_BT` in nats, `trained_BT` (bool) and a positive `cap`, so that one table holds
-them all. One row holds one whole sequence. No weight is infinite, and where nothing is
-trained it means nothing.
+them all. One row holds one whole sequence. No weight is infinite, and where nothing is trained it means nothing.
 """
 
 import torch

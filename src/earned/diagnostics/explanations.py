@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
-from earned.errors import RecipeError
-from earned.recipe_file import did_you_mean
+from earned.errors import RecipeError, did_you_mean
 
 LARGEST = 1e100
 """Beyond it squares would overflow."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from earned.algorithms.corrections import effective_sample_size
+
 
 @dataclass(frozen=True, kw_only=True)
 class TokenShift:
@@ -34,6 +36,8 @@ class ShiftSums:
     first_ratio_deviation_max: float | None = None
     """That of the first update; None until it ends."""
     difference_max: float = 0.0
+    weights: list[Tensor] = field(default_factory=list)
+    """Of the sampler correction, of trained tokens, one tensor a micro-batch."""
 
     def add(self, loss: float, shift: TokenShift, cap: float) -> None:
         """Add one micro-batch; `cap` is the bound of the sampler correction, infinite when it is only measured."""
@@ -50,8 +54,7 @@ class ShiftSums:
         self._add("clipped", shift.clipped_BT[trained_BT].double())
         self._add("approx_kl", torch.expm1(log_ratio_N) - log_ratio_N)
         self._add("difference", difference_N)
-        self._add("weight", weight_N)
-        self._add("weight_square", weight_N.square())
+        self.weights.append(weight_N)
         self._add("capped", ((weight_N >= cap) | (weight_N == 0)).double())
         if shift.divergence_BT is not None:
             self._add("divergence", shift.divergence_BT[trained_BT].double())
@@ -73,7 +76,7 @@ class ShiftSums:
             "update/first_ratio_deviation_max": self.first_ratio_deviation_max or 0.0,
             "sampler/logprob_difference_mean": mean["difference"],
             "sampler/logprob_difference_max": self.difference_max,
-            "sampler/effective_sample_share": mean["weight"] ** 2 / (mean["weight_square"] or 1.0),
+            "sampler/effective_sample_share": float(effective_sample_size(torch.cat(self.weights))),
             "sampler/capped_share": mean["capped"],
         }
         if "divergence" in mean:

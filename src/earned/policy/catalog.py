@@ -6,8 +6,7 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from earned.errors import PolicyError
-from earned.recipe_file import did_you_mean
+from earned.errors import PolicyError, did_you_mean
 
 BUILT_IN = Path(__file__).parent / "builtin"
 BUILT_IN_SOURCE = "built in"

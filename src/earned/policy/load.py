@@ -9,11 +9,10 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
-from earned.errors import PolicyError
+from earned.errors import PolicyError, did_you_mean
 from earned.policy.catalog import BUILT_IN, CATALOG, pulled_folder
 from earned.policy.hub import hub_source
 from earned.policy.logprobs import require_plain_head
-from earned.recipe_file import did_you_mean
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json")
 

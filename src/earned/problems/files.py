@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from earned.errors import RecipeError
-from earned.recipe_file import did_you_mean
+from earned.errors import RecipeError, did_you_mean
 
 NEEDS_DATA_EXTRA = 'is not installed; it comes with the extra `data`: pip install "earned[data]"'
 

@@ -4,9 +4,8 @@ import os
 import re
 from typing import Any
 
-from earned.errors import RecipeError
+from earned.errors import RecipeError, did_you_mean
 from earned.problems.files import NEEDS_DATA_EXTRA, Table, table_of_objects
-from earned.recipe_file import did_you_mean
 
 HUB_NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?::(?P<config>[\w.-]+))?")
 

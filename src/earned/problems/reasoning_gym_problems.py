@@ -13,10 +13,9 @@ from io import StringIO
 from itertools import count
 from typing import Any
 
-from earned.errors import RecipeError
+from earned.errors import RecipeError, did_you_mean
 from earned.problems.splits import make_problem
 from earned.randomness import generator
-from earned.recipe_file import did_you_mean
 from earned.vocabulary import Problem
 
 PREFIX = "reasoning_gym:"

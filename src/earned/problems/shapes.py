@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from earned.errors import RecipeError
+from earned.errors import RecipeError, did_you_mean
 from earned.problems.files import Row, Table
 from earned.problems.golds import GoldForm, plain_text, read_gold
 from earned.problems.splits import make_problem
-from earned.recipe_file import Section, did_you_mean
+from earned.recipe_file import Section
 from earned.vocabulary import Problem
 
 PROMPT_COLUMNS = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from earned.errors import RecipeError
+from earned.errors import RecipeError, did_you_mean
 from earned.problems import addition, countdown, reasoning_gym_problems, sums
 from earned.problems.files import READERS, Table, is_file_name, read_file
 from earned.problems.hub import HUB_NAME, read_hub
@@ -19,7 +19,7 @@ from earned.problems.reasoning_gym_problems import PREFIX
 from earned.problems.shapes import ColumnOptions, counted, entries, in_words, sniff
 from earned.problems.splits import choose_splits, take_splits
 from earned.recipe import Problems
-from earned.recipe_file import Section, did_you_mean, validate
+from earned.recipe_file import Section, validate
 from earned.vocabulary import Problem, Split
 
 BuiltIn = Callable[[Mapping[str, object], int], Iterable[Problem]]

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from earned.errors import RecordError
-from earned.recipe_file import did_you_mean
+from earned.errors import RecordError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from earned.errors import RecipeError
+from earned.errors import RecipeError, did_you_mean
 from earned.recipe import Allowance, RewardPart
-from earned.recipe_file import did_you_mean, validate
+from earned.recipe_file import validate
 from earned.rewards.controls import ConstantReward, RandomReward
 from earned.rewards.countdown import CountdownCheck
 from earned.rewards.exact import ExactCheck, read_gold_text

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from earned.errors import RecipeError, VerifierError
+from earned.errors import RecipeError, VerifierError, did_you_mean
 from earned.recipe import RewardPart, Rewards
-from earned.recipe_file import did_you_mean
 from earned.rewards.checks import CONTROLS, PENALTIES, make_check
 from earned.rewards.user_reward import Resources, UserReward
 from earned.rewards.verdict import Check, Verdict, broken, failure

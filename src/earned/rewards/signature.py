@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from earned.errors import RecipeError
-from earned.recipe_file import did_you_mean
+from earned.errors import RecipeError, did_you_mean
 from earned.rewards.styles import Style, arguments_of, style_of
 from earned.vocabulary import Attempt
 

@@ -36,6 +36,11 @@ class StepOutcome:
     seconds: dict[str, float]
     """By part: sample, score, update, evaluate, total."""
 
+    @property
+    def sampled(self) -> tuple[RolloutGroup, ...]:
+        """Every group of the step, trained on or not."""
+        return (*self.groups, *self.discarded)
+
 
 class Observer(Protocol):
     """What the loop tells the world; wired to records, evaluation and checkpoints by `api.py`."""

@@ -1,4 +1,8 @@
-"""An observer of a run for tests: it remembers what it was told, saves and stops when it is asked to."""
+"""What tests of whole runs share: tables of their recipes, and an observer that remembers what it was told."""
+
+RANDOM = {"allow": ["random_reward"], "luck": {"check": "random"}}
+SAME = {"allow": ["constant_reward"], "same": {"check": "constant"}}
+SAMPLING = {"prompts_per_step": 3, "group_size": 4, "max_new_tokens": 6}
 
 
 class Witness:
